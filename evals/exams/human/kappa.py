@@ -102,9 +102,10 @@ def _table(n: Array, hits: Array) -> Tables:
 def _resampled(counts: Array) -> Array:
     """Totals under resampled seeds and conversations: [resamples, positions, acts, 4]."""
     seeds, talks = counts.shape[:2]
-    weights = cluster_bootstrap(seeds, talks).reshape(-1, seeds * talks)
+    drawn = cluster_bootstrap(seeds, talks)
+    weights = drawn.reshape(len(drawn), seeds * talks)
     flat: Array = weights @ counts.reshape(seeds * talks, math.prod(counts.shape[2:]))
-    return flat.reshape(-1, *counts.shape[2:])
+    return flat.reshape(len(drawn), *counts.shape[2:])
 
 
 def kappas(totals: Array) -> Array:
