@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, get_args
 
+from pipeline.core.schema import ONE_SIGN, SHORT
 from pipeline.reading.numbers.numerals import LONGEST, WORDS, spoken
 from pipeline.reading.sentences import content_words
 
@@ -20,8 +21,6 @@ LEAST = 12  # words of a question that is looked for inside another
 SHINGLE = 4  # words; one changed word changes as many shingles
 FEW = 20  # questions that a shingle may stand in and still point at one of them
 SIGN = r"(?<=[\d)])\s*([-+*/])\s*(?=[\d(])"
-ONE_SIGN = str.maketrans("−–×÷", "--*/")
-SHORT = 12  # words, as of `question_hash`
 
 
 class Read(NamedTuple):

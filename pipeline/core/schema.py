@@ -293,8 +293,8 @@ _SIGNS = (
     r"|(?<=[\d)])\s*[+*-]\s*(?=[\d(])|(?<=[\d)])\s*/\s*(?=\()|(?<=[\d)])\s+/\s+(?=\d)"
     r"|(?<=\d)\s+[+*/-]\s+(?=\$\d)|(?<=\b[a-z])\s*[+*/-]\s*(?=\d)|(?<![\w)$])-(?=\d)"
 )
-_ONE_SIGN = str.maketrans("−–×÷", "--*/")
-_SHORT = 12  # words
+ONE_SIGN = str.maketrans("−–×÷", "--*/")
+SHORT = 12  # words
 
 
 def question_hash(question: str) -> str:
@@ -305,8 +305,8 @@ def question_hash(question: str) -> str:
     text = question.lower() if question.isascii() else unicodedata.normalize("NFC", question.lower())
     letters = _WORDS if re.search("[a-z]", text) else rf"{_NUMBER}|(?:[^\W\d_]|[{_marks()}])+"
     words = re.findall(letters, text)
-    if len(words) <= _SHORT:
-        words = [part.strip() for part in re.findall(letters + _SIGNS, text.translate(_ONE_SIGN))]
+    if len(words) <= SHORT:
+        words = [part.strip() for part in re.findall(letters + _SIGNS, text.translate(ONE_SIGN))]
     return digest(" ".join(words))
 
 
