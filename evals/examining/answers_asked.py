@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evals.exams.registry import exams_of
 from evals.sitting.exam import sits
-from evals.sitting.exam_partners import ARMS
+from evals.sitting.exam_partners import pairs_met
 from evals.sitting.scaffold import answers_for_one
 from pipeline.core.schema import Task
 from pipeline.experiment.assignment import in_whole
@@ -27,5 +27,4 @@ def most_answers(experiment: Experiment, tasks: list[Task], first_turn_tasks: in
 
 def answers_in_episodes(experiment: Experiment, tasks: list[Task]) -> int:
     """Of the whole episodes with exam partners, which are made once for all exams that read them."""
-    met = sum(task.specification in arm.specifications for arm in ARMS.values() for task in tasks)
-    return experiment.exams.episodes * experiment.exam_turns * met
+    return experiment.exams.episodes * experiment.exam_turns * pairs_met(tasks)

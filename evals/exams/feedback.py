@@ -16,6 +16,7 @@ from evals.metrics.reader import ANSWERS
 from evals.sitting.exam import Exam
 from evals.sitting.exam_partners import ARMS
 from evals.sitting.sitting import ExamEpisode, Sitting
+from pipeline.core.schema import Task
 from pipeline.experiment.experiment import Experiment
 from pipeline.reading.stored import is_right
 
@@ -96,7 +97,7 @@ def feedback(episodes: Iterable[ExamEpisode], turns: int) -> list[Case]:
         standing: bool | None = None
         solved = False
         now: bool | None = None
-        kind = "under" if task.missing else task.specification
+        kind = kind_of(task)
         for i, turn in enumerate(episode.played.turns):
             if turn.party == "partner":
                 continue
@@ -119,6 +120,11 @@ def feedback(episodes: Iterable[ExamEpisode], turns: int) -> list[Case]:
         for later in range(position + 1, turns + 1):
             hits.append((task.id, f"accuracy_{kind}_turn{later}@{episode.arm}", float(right)))
     return tally("feedback", hits)
+
+
+def kind_of(task: Task) -> str:
+    """Of KINDS."""
+    return "under" if task.missing else task.specification
 
 
 def _ratios(experiment: Experiment, understands: bool) -> set[str]:

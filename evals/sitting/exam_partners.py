@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from pipeline.core.schema import Specification
+from pipeline.core.schema import Specification, Task
 from pipeline.knowledge.condition import Condition
 
 
@@ -32,3 +33,8 @@ ARMS = {
 }
 ASKED = "facts"  # the arm of what is measured with one partner alone: it tells what it is asked for
 OPENING = Condition(partition="symmetric")  # the student's opening view is the same under every partner
+
+
+def pairs_met(tasks: Sequence[Task]) -> int:
+    """Pairs of a task and an arm that it is for: as many talks are played, `exams.episodes` times."""
+    return sum(task.specification in arm.specifications for arm in ARMS.values() for task in tasks)

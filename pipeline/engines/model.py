@@ -9,6 +9,13 @@ from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.core.schema import Message
 
 
+class Scored(NamedTuple):
+    """An answer that begins with `begins`, and goes on with what is scored. No space ends the beginning."""
+
+    begins: str
+    rest: str
+
+
 class Sampling(NamedTuple):
     """`seed` names one request's own random stream, so that a batch's composition does not matter."""
 
@@ -21,6 +28,7 @@ class Sampling(NamedTuple):
     top_k: int = 0  # 0: all tokens
     min_p: float = 0.0  # of the likeliest token's probability
     thinking: bool = False  # whether it may reason before it answers
+    scored: Scored | None = None  # nothing is sampled: how likely this answer is
 
 
 class Completion(NamedTuple):
@@ -34,6 +42,7 @@ class Completion(NamedTuple):
     reasoning: str = ""  # before the answer
     reasoning_tokens: int = 0  # of `tokens`
     keeps_reasoning: bool = False  # it is part of the role's own turn, which the role reads again and learns
+    score: float | None = None  # log-probability of `Sampling.scored.rest` at temperature 1, in nats
 
 
 class ContextOverflow(MaieuticError, ValueError):

@@ -93,6 +93,8 @@ class OpenAIModel:
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         """Answer one chat. Raises ContextOverflow or EngineError for this request only, ConfigError where no
         request can succeed: an unknown model, a refused key."""
+        if sampling.scored is not None:
+            raise EngineError(f"{self.url}: chats are answered there, and give no log-probability of a text")
         if self.adapter is not None:
             await self._session()
             if self.loading is None or (self.loading.done() and self.loading.exception() is not None):

@@ -32,11 +32,12 @@ from pipeline.engines.decoding.decode import (
     generate,
     read,
     remembers,
+    score,
     shared_beginnings,
 )
 from pipeline.engines.decoding.freed_memory import FreedMemory
 from pipeline.engines.dtype import computed_in
-from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, check_adapter
+from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, Scored, check_adapter
 from pipeline.engines.reasoning import read_ids
 from pipeline.engines.settings import Engine
 from pipeline.engines.weights import EMBEDDED, not_made, weights_at
@@ -68,6 +69,8 @@ class TransformersModel:
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         """Answer one chat. Raises ContextOverflow or EngineError for this request only."""
+        if sampling.scored is not None:
+            return await self._scored(messages, sampling.scored)
         return (await self.complete_ids(encode(self.tokenizer, messages, sampling.thinking), sampling)).completion
 
     async def complete_ids(self, prompt: Sequence[int], sampling: Sampling) -> Answer:
@@ -81,6 +84,18 @@ class TransformersModel:
 
     def count_tokens(self, text: str) -> int:
         return len(self.tokenizer.encode(text, add_special_tokens=False))
+
+    async def _scored(self, messages: list[Message], scored: Scored) -> Completion:
+        """One after the other: most of such a prompt is in memory."""
+        ids, last = encode_scored(self.tokenizer, messages, scored)
+        check_context(len(ids), 0, self.context)
+        await asyncio.sleep(0)
+        past = self.memory.longest(tuple(ids[:-last]))
+        try:
+            nats = score(self.model, ids, last, past)
+        except Exception as error:
+            raise EngineError(f"a score failed: {error!r}") from error
+        return completion_of_score(scored, nats, len(ids), past.tokens)
 
     async def _work(self) -> None:
         while self.waiting:
@@ -156,6 +171,23 @@ class TransformersModel:
 def encode(tokenizer: PreTrainedTokenizerBase, messages: list[Message], thinking: bool = False) -> list[int]:
     """A chat up to and including the generation prompt."""
     return tokenizer.encode(render(tokenizer, messages, thinking), add_special_tokens=False)
+
+
+def encode_scored(tokenizer: PreTrainedTokenizerBase, messages: list[Message], scored: Scored) -> tuple[list[int], int]:
+    """A chat with the answer that is scored, behind an empty thought where the template writes one, and how many of
+    the ids, the last ones, its rest is. Raises EngineError where it is none."""
+    begun = render(tokenizer, messages) + scored.begins
+    before, ids = (tokenizer.encode(text, add_special_tokens=False) for text in (begun, begun + scored.rest))
+    same = next((i for i, pair in enumerate(zip(before, ids, strict=False)) if pair[0] != pair[1]), len(before))
+    if same >= len(ids):
+        raise EngineError(f"{scored.rest!r} has no token that could be scored")
+    return ids, len(ids) - same
+
+
+def completion_of_score(scored: Scored, nats: float, prompt: int, cached: int | None) -> Completion:
+    """What every engine tells of it. All that was read counts as prompt, in tokens."""
+    text = (scored.begins + scored.rest).strip()
+    return Completion(text=text, tokens=0, prompt_tokens=prompt, cached_tokens=cached, score=nats)
 
 
 def check_context(prompt: int, max_tokens: int, context: int) -> None:

@@ -13,6 +13,7 @@ import asyncio
 import functools
 import itertools
 import json
+import math
 import os
 import weakref
 from collections.abc import AsyncGenerator, Coroutine
@@ -28,10 +29,10 @@ from transformers import AutoConfig, PreTrainedTokenizerBase
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message
 from pipeline.engines import parity
-from pipeline.engines.model import Completion, EngineDown, EngineError, Sampling, check_adapter
+from pipeline.engines.model import Completion, EngineDown, EngineError, Sampling, Scored, check_adapter
 from pipeline.engines.reasoning import read_ids
 from pipeline.engines.settings import Engine
-from pipeline.engines.transformers import check_context, encode, load_tokenizer
+from pipeline.engines.transformers import check_context, completion_of_score, encode, encode_scored, load_tokenizer
 from pipeline.engines.weights import weights_at
 
 try:
@@ -208,11 +209,34 @@ class VllmModel:
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         """Answer one chat. Raises ContextOverflow or EngineError for this request only, EngineDown for all."""
+        if sampling.scored is not None:
+            return await self._scored(messages, sampling.scored)
         prompt = encode(self.shared.tokenizer, messages, sampling.thinking)
         check_context(len(prompt), sampling.max_tokens, self.shared.context)
         params = parameters(sampling, self.shared.bias)
         output = await answered(self.shared.generate(prompt, params, self.adapter))
         return completion(self.shared.tokenizer, prompt, output)
+
+    async def _scored(self, messages: list[Message], scored: Scored) -> Completion:
+        """A request for each token, which is the only one that it may sample; what is said of it is of all tokens.
+
+        `prompt_logprobs` would want one, but reads the prompt anew, and with an adapter vLLM 0.31 dies of it on a CPU.
+        """
+        ids, last = encode_scored(self.shared.tokenizer, messages, scored)
+        check_context(len(ids), 0, self.shared.context)
+        ends = range(len(ids) - last, len(ids))
+        outputs = await asyncio.gather(*(self._forced(ids[:end], ids[end]) for end in ends))
+        nats = math.fsum(
+            output.outputs[0].logprobs[0][ids[end]].logprob for end, output in zip(ends, outputs, strict=True)
+        )
+        return completion_of_score(scored, nats, len(ids), outputs[0].num_cached_tokens)
+
+    async def _forced(self, prompt: list[int], token: int) -> Any:
+        params = SamplingParams(
+            temperature=0, max_tokens=1, logprobs=0, allowed_token_ids=[token], detokenize=False,
+            output_kind=RequestOutputKind.FINAL_ONLY,
+        )  # fmt: skip
+        return await answered(self.shared.generate(prompt, params, self.adapter))
 
     def count_tokens(self, text: str) -> int:
         return len(self.shared.tokenizer.encode(text, add_special_tokens=False))

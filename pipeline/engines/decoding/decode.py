@@ -110,6 +110,23 @@ def read(model: PreTrainedModel, ids: Sequence[int]) -> Past:
 
 
 @torch.inference_mode()
+def score(model: PreTrainedModel, ids: Sequence[int], scored: int, past: Past) -> float:
+    """Log-probability of the last `scored` ids, each after all before it, in nats at temperature 1.
+
+    `past` is of the first ids, and ends before the one that the first scored one follows on. Ids without text, where
+    the model has more than its tokenizer, have their share, as they have while it learns.
+    """
+    fresh = torch.tensor([ids[past.tokens :]], device=model.device)
+    position = torch.arange(past.tokens, len(ids), device=model.device)[None]
+    cache = _joined(model, [past], len(ids))
+    mask = torch.ones((1, len(ids)), dtype=torch.long, device=model.device)
+    logits = model(
+        input_ids=fresh, attention_mask=mask, position_ids=position, past_key_values=cache, logits_to_keep=scored + 1
+    ).logits[0, :-1]
+    return float(torch.log_softmax(logits.double(), -1).gather(1, fresh[0, -scored:, None]).sum())
+
+
+@torch.inference_mode()
 def generate(
     model: PreTrainedModel, vocabulary: int, ends: set[int], requests: list[Request], keep: bool
 ) -> list[Generated]:

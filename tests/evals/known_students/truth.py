@@ -52,6 +52,7 @@ NOT_FIXED: dict[str, str | dict[str, str]] = {
         "ground_said": WORDING,
         "floor_opened": "no rate says what a student opens after a turn without content",
     },
+    "gold_logprob": "scripts have no log-probabilities; tests/evals/exams/test_exam_gold_logprob.py has one that does",
     "grounding": {
         "acknowledge": WORDING,
         "repair": "no rate says what a student does after a turn that makes no sense",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
+import math
 import os
 import shutil
 import socket
@@ -13,7 +14,7 @@ import sys
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from maieutic.doctor import engines_of
 from pipeline.building.build import Counts, build
 from pipeline.core.errors import ConfigError
 from pipeline.dialogue.casting import Casting
-from pipeline.engines.model import Completion, ContextOverflow, EngineDown, Model, Sampling
+from pipeline.engines.model import Completion, ContextOverflow, EngineDown, Model, Sampling, Scored
 from pipeline.engines.open_model import open_model
 from pipeline.engines.settings import Engine
 from pipeline.engines.weights import weights_id
@@ -75,6 +76,13 @@ async def greedy(model: Model, chats: list[list[dict[str, str]]]) -> list[Comple
     """What was said, but for what was cached."""
     found = await asyncio.gather(*(model.complete(chat, Sampling(12, 0.0)) for chat in chats))
     return [completion._replace(cached_tokens=None) for completion in found]
+
+
+async def scores(models: Iterable[Model], chats: list[list[dict[str, str]]]) -> list[float]:
+    """Log-probabilities of one text behind each chat, by each model."""
+    asked = Sampling(0, scored=Scored("ab", "cab."))
+    found = await asyncio.gather(*(model.complete(chat, asked) for model in models for chat in chats))
+    return [completion.score or math.nan for completion in found]
 
 
 @needs_vllm
@@ -130,6 +138,9 @@ def test_base_and_adapters_answer_as_transformers_does_and_repeat_by_seed(model_
         late = open_model(ENGINE, str(model_dir), adapters[2])  # the engine starts anew with both
         mixed = await asyncio.gather(*(greedy(model, chats) for model in (*models, late)))
         assert mixed == [await greedy(model, chats) for model in plain]
+        nats = [await scores((*models, late), chats), await scores(plain, chats)]
+        assert torch.allclose(*map(torch.tensor, nats), atol=0.01)
+        assert len({round(each, 2) for each in nats[0]}) > len(chats)  # of each model others
 
     async def in_another_loop() -> None:
         for model, known in zip(models, plain, strict=False):
