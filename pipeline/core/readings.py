@@ -36,6 +36,7 @@ class StudentReading(Reading):
     # What it asks to have confirmed of the option that is asked for: values of attributes, or names of two options or
     # more. Of the task's choice (pipeline/reading/choices).
     whether: OptionWords = frozenset()
+    bound: str | None = None  # what it asks to have confirmed of the number that is asked for: "more than 50", "even"
     says_missing: bool = False  # says that it lacks information
     attempt: str | None = None  # the value that it puts forward in the end
     tentative: bool = False  # with a hedge beside it
@@ -61,7 +62,7 @@ class PartnerReading(Reading):
     tells_wrong: FactIds = frozenset()  # facts that it tells with another value
     reveals: Reveals = "no"  # the gold answer: stated, or one written step away
     feedback: Feedback = "none"  # its verdict on the student's answer or step
-    confirms: YesNo = "none"  # what it says to a closed question on the options
+    confirms: YesNo = "none"  # what it says to a closed question on the options, or on the number
     refuses: bool = False  # declines to give what was asked
     off_role: bool = False  # speaks as somebody else than the partner
     attempt: str | None = None  # the value that it puts forward itself, as a student would

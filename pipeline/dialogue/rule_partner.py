@@ -20,6 +20,7 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import Known
 from pipeline.reading.embedded_world.closed import student_request
 from pipeline.reading.numbers.equality import equal, is_more
+from pipeline.reading.numbers.read_bound import holds
 from pipeline.reading.programs import fenced
 from pipeline.reading.protocol import TurnToRead
 from pipeline.reading.sentences import sentences
@@ -131,6 +132,8 @@ def rule_reply(
     tells = condition.disclosure != "chatter" or not any(fact.needed for fact in knows.private)
     if heard.whether and answer is None:
         return say(to_closed_question(knows if tells else replace(knows, answer=""), open_to, heard.whether))
+    if answer is None and tells and heard.bound and (held := holds(heard.bound, knows.answer)) is not None:
+        return say("yes" if held else "no")
     if facts := [fact for fact in open_to if fact.id in heard.asks]:
         return _tell(facts, knows, condition, turns, rng, say)
     hints = knows.choice and knows.answer and tells

@@ -16,6 +16,7 @@ from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Task, Turn
 from pipeline.reading.choices.read_choice import partner_on_options, student_on_options
 from pipeline.reading.embedded_world.closed import Closed
+from pipeline.reading.numbers.read_bound import partner_on_bounds, student_on_bounds
 from pipeline.reading.protocol import NotRead, Reader, TurnToRead, Unread, measured
 
 AT_ONCE = 64  # turns that are read together, at most
@@ -34,11 +35,12 @@ class Instrument:
 
     async def student(self, turn: TurnToRead) -> StudentReading:
         """What a student's turn does. Raises NotRead."""
-        return _with_what_a_repeat_asks(turn, student_on_options(turn, await self.students.read(turn)))
+        reading = student_on_bounds(turn, student_on_options(turn, await self.students.read(turn)))
+        return _with_what_a_repeat_asks(turn, reading)
 
     async def partner(self, turn: TurnToRead) -> PartnerReading:
         """What a partner's turn does. Raises NotRead."""
-        return partner_on_options(turn, await self.partners.read(turn))
+        return partner_on_bounds(turn, partner_on_options(turn, await self.partners.read(turn)))
 
     async def read(self, task: Task, turns: Sequence[Turn], imported: bool = False) -> tuple[Turn, ...]:
         """The turns with what they do, as they are stored. Raises NotRead.

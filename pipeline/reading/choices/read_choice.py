@@ -109,7 +109,7 @@ def partner_on_options(turn: TurnToRead, reading: PartnerReading) -> PartnerRead
     before = turn.before[-1].text if turn.before and turn.before[-1].party == "student" else ""
     if closed_question(before, turn.choice) and option_attempt(before, turn.choice) is None:
         # Said to a question, it is no verdict.
-        update |= {"confirms": _yes_or_no(turn.text), "feedback": "none"}
+        update |= {"confirms": yes_or_no(turn.text), "feedback": "none"}
     return reading.model_copy(update=update)
 
 
@@ -216,5 +216,6 @@ def _settled(attempt: str | None, choice: Choice) -> str | None:
     return choice.name(fitting[0]) if len(fitting) == 1 else attempt
 
 
-def _yes_or_no(text: str) -> YesNo:
+def yes_or_no(text: str) -> YesNo:
+    """What a turn begins with."""
     return "yes" if _YES.match(text.strip()) else "no" if _NO.match(text.strip()) else "none"

@@ -15,6 +15,7 @@ from pipeline.reading.acts import asked_for, done, questions, shows
 from pipeline.reading.attempt import attempt
 from pipeline.reading.choices.read_choice import option_attempt, partner_on_options, student_on_options
 from pipeline.reading.embedded_world.partner_rules import feedback, gives_answer, off_role, told, told_wrong
+from pipeline.reading.numbers.read_bound import partner_on_bounds, student_on_bounds
 from pipeline.reading.protocol import TurnToRead, Unread
 
 LATELY = 128  # turns whose reading is kept: one after the other, many ask of the same dialogue
@@ -43,7 +44,7 @@ def student_turn(turn: TurnToRead) -> StudentReading:
         tells=told(turn.text, turn.facts, turn.question),
         stance=_stance(turn.text),
     )
-    return student_on_options(turn, reading)
+    return student_on_bounds(turn, student_on_options(turn, reading))
 
 
 def student_request(turn: TurnToRead) -> StudentReading:
@@ -51,7 +52,7 @@ def student_request(turn: TurnToRead) -> StudentReading:
     was half of the work of a rule partner's turn."""
     wants = _wanted(turn)
     reading = StudentReading(asks=wants.asks, other_question=wants.other_question, attempt=wants.attempt)
-    return student_on_options(turn, reading)
+    return student_on_bounds(turn, student_on_options(turn, reading))
 
 
 class _Wanted(NamedTuple):
@@ -83,7 +84,7 @@ def partner_turn(turn: TurnToRead) -> PartnerReading:
         attempt=_attempt(turn),
         done=done(turn.text),
     )
-    return partner_on_options(turn, reading)
+    return partner_on_bounds(turn, partner_on_options(turn, reading))
 
 
 def _attempt(turn: TurnToRead) -> str | None:

@@ -82,6 +82,12 @@ def number(text: str) -> float | None:
     return None if value is None else float(value.amount)
 
 
+def exact_number(text: str) -> Fraction | None:
+    """The same exactly, and None of a time of day or a date."""
+    value = _value(_plain(text)) if is_number(text) else None
+    return None if value is None else value.amount
+
+
 @lru_cache(maxsize=1 << 12)
 def is_number(answer: str) -> bool:
     """Whether an answer is a number, and no time of day or date that begins with one."""

@@ -117,6 +117,23 @@ def test_higher_and_lower_point_the_right_way():
     assert reply(task, "The answer is 40.", partition="answer").move == "low"
 
 
+@given(seeds, st.sampled_from(["answer", "key", "misled"]), st.integers(-20, 200))
+def test_who_holds_a_number_says_yes_or_no_to_what_it_decides(seed, partition, number):
+    task = make_task(seed, "underspecified")
+    held = int(task.wrong_answer if partition == "misled" else task.answer)
+    asked = {f"Is it more than {number}?": held > number, "Is the answer even?": held % 2 == 0}
+    for question, so in asked.items():
+        assert reply(task, question, partition=partition).move == ("yes" if so else "no")
+        assert not reply(task, question, partition=partition).done
+
+
+@given(seeds, st.sampled_from(["symmetric", "facts", "verifier", "jigsaw"]))
+def test_who_holds_no_answer_confirms_nothing_of_the_number(seed, partition):
+    task = make_task(seed, "underspecified")
+    assert reply(task, "Is it more than 50?", partition=partition).move not in ("yes", "no")
+    assert reply(task, "Is it more than 50?", partition="key", disclosure="chatter").move not in ("yes", "no")
+
+
 @given(seeds)
 def test_a_misled_partner_insists_on_its_false_key(seed):
     task = make_task(seed, "full")
