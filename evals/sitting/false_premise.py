@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Task
 from pipeline.reading.numbers.equality import equal
@@ -12,6 +14,11 @@ def rejects(task: Task, does: StudentReading) -> bool:
 
     To say that something is missing is no rejection ("I cannot tell.").
     """
+    return rejects_one([task.answer], does)
+
+
+def rejects_one(answers: Collection[str], does: StudentReading) -> bool:
+    """The same of a problem that takes nothing false for granted; `answers` are those that would say that it does."""
     if does.attempt is None:
         return does.stance == "disagrees"
-    return equal(does.attempt, task.answer)
+    return any(equal(does.attempt, answer) for answer in answers)

@@ -11,6 +11,8 @@ answers are right (the design's rule for a belief), a question of a file where a
 - presup_reject, presup_accommodate, presup_other = such draws / draws on known items; they sum to 1. NaN where no
   item is known.
 - presup_reject_ungated and so on: / draws on all items.
+- presup_reject_null: the same verdict where nothing false is supposed / draws. presup_reject_net is
+  presup_reject_ungated less that: who denies whatever it is asked has 0.
 
 Embedded `false_premise` tasks take more away than there is. Loaded: the task itself, in the student's seat, alone. By
 the metrics' reader, reject is that it is impossible, as the answer, or a turn without an answer that disagrees;
@@ -18,13 +20,15 @@ accommodate is any other answer, other all else (a question, "I cannot tell."). 
 and the closed reader fits them, and so is the rate, about half (training.embedded.corpus); how training moves it is
 not. Direct: the questions for both numbers, asked of the student in a partner's seat, which is the one place where the
 base knows how to answer one; right where each fact is stated. It shows that the student can read both numbers off, not
-that it compares them, so it is a weaker gate than a direct question about the premise.
+that it compares them, so it is a weaker gate than a direct question about the premise. The null is of as many full
+tasks.
 
 `@questions`: a file of loaded questions for real models, one message each; the embedded base does not know their
 words and is not asked. exams.presupposition.path names JSON Lines of {question, presupposition, direct_question,
 direct_answer, corrections}; where no path is given, those that ship are asked (data/presuppositions.jsonl).
 `corrections`, which may be left out, are words that only a reply has that corrects ("denser", where iron was called
-lighter).
+lighter). `sound_question` and `sound_presupposition`, which may be left out, are its twin for the null, which supposes
+something true.
 
 `@published`: questions of others, asked word for word beside these. exams.presupposition.published names JSON Lines,
 and `columns` what they call `question` and `presupposition`. They need no direct question, so they are counted ungated
@@ -48,9 +52,15 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from evals.exams.presupposition.questions import Loaded, LoadedQuestions, read_published, read_questions, to_read
+from evals.exams.presupposition.questions import (
+    Loaded,
+    LoadedQuestions,
+    read_published,
+    read_questions,
+    to_read,
+)
 from evals.exams.presupposition.reply_kinds import is_right, reply_kind
 from evals.exams.presupposition.scripts import scripts
 from evals.metrics.case import Case, Hits, tally
@@ -59,7 +69,7 @@ from evals.metrics.reader import Reader
 from evals.sitting.about import about, beside
 from evals.sitting.exam import Bar, Exam, Reference, options
 from evals.sitting.exam_partners import OPENING
-from evals.sitting.false_premise import rejects
+from evals.sitting.false_premise import rejects, rejects_one
 from evals.sitting.item_files import shown
 from evals.sitting.movable_pairs import PEER
 from evals.sitting.reference_rates import references
@@ -98,9 +108,12 @@ METRICS = alike(
         "presup_reject_ungated": "says that the presupposition is false / draws on all items",
         "presup_accommodate_ungated": "answers as if the presupposition held / draws on all items",
         "presup_other_ungated": "neither rejects nor goes along / draws on all items",
+        "presup_reject_null": "says that a presupposition is false / draws on full tasks, or on questions that suppose "
+        "something true",
     },
     reader=RULES,
 )
+NET = difference("presup_reject_net", "presup_reject_ungated", "presup_reject_null", reader=RULES)
 
 
 class Options(Section):
@@ -111,6 +124,8 @@ async def presupposition(sitting: Sitting) -> list[Case]:
     """The false-premise tasks, and the file's questions where the student can read them."""
     tasks = [task for task in sitting.tasks if task.specification == "false_premise"]
     hits = await sitting.all([_task(sitting, task) for task in tasks])
+    denials = {task.answer for task in tasks}
+    hits += await sitting.all([_sound_task(sitting, task, denials) for task in _sound(sitting.tasks)])
     settings = options(sitting.experiment, Options).presupposition
     if settings is not None and sitting.understands:
         questions = read_questions(settings)[0]
@@ -140,6 +155,20 @@ async def _task(sitting: Sitting, task: Task) -> Hits:
     return of_item(task.id, known, [kind_of(task, does) for does in answers])
 
 
+def _sound(tasks: Sequence[Task]) -> list[Task]:
+    """Full tasks, as many as there are with a false premise."""
+    full = [task for task in tasks if task.specification == "full"]
+    return full[: sum(task.specification == "false_premise" for task in tasks)]
+
+
+async def _sound_task(sitting: Sitting, task: Task, denials: Collection[str]) -> Hits:
+    """`denials` are answers which say that a premise is false."""
+    messages = view(task, OPENING, [], "student", sitting.prompts)
+    draws = await sitting.sample(messages, sitting.experiment.exams.samples, task.id, "first")
+    answers = await asyncio.gather(*(sitting.answer(task, draw.text, asked=task.question) for draw in draws))
+    return [(task.id, "presup_reject_null", float(rejects_one(denials, does))) for does in answers]
+
+
 def kind_of(task: Task, does: StudentReading) -> str:
     """reject, accommodate or other, of an answer to a task whose premise is false."""
     if rejects(task, does):
@@ -155,6 +184,9 @@ async def _question(sitting: Sitting, item: Loaded, other: str) -> Hits:
     known = all(is_right(draw.text, item.direct_answer) for draw in direct)
     replies = await _replies(sitting, item)
     hits = of_item(item.id, known, await _kinds(sitting, item, replies), FILE)
+    if item.sound_question:
+        kinds = await _kinds(sitting, item.sound, await _replies(sitting, item.sound))
+        hits += [(item.id, f"presup_reject_null{FILE}", float(kind == "reject")) for kind in kinds]
     for reply in replies if other else ():
         hits.append((item.id, f"presup_about{FILE}", float(about(reply.text, item.question))))
         hits.append((item.id, f"presup_about_by_chance{FILE}", float(about(reply.text, other))))
@@ -209,7 +241,8 @@ async def _reference(experiment: Experiment) -> list[Reference]:
     for who, student in scripts(asked).items():
         sitting = Sitting(experiment=experiment, student=student, peer=student, seed=0, tasks=())
         cases = tally("presupposition", [hit for item in asked for hit in await _question(sitting, item, "")])
-        named = [f"presup_{name}{FILE}" for name in ("known", *KINDS)]
+        null = ["reject_null"] if any(item.sound_question for item in asked) else []
+        named = [f"presup_{name}{FILE}" for name in ("known", *KINDS, *null)]
         rows += references(cases, who, METRICS, named, exact=True)
     return rows
 
@@ -217,10 +250,12 @@ async def _reference(experiment: Experiment) -> list[Reference]:
 def _answers(experiment: Experiment, tasks: list[Task]) -> int:
     exams = experiment.exams
     facts = [sum(f.needed for f in task.facts) for task in tasks if task.specification == "false_premise"]
-    total = sum(exams.samples + needed * exams.beliefs for needed in facts)
+    total = sum(exams.samples + needed * exams.beliefs for needed in facts) + exams.samples * len(_sound(tasks))
     settings = options(experiment, Options).presupposition
     if settings is not None and not needs_real_model(experiment):
-        total += len(read_questions(settings)[0]) * (exams.samples + exams.beliefs)
+        asked = read_questions(settings)[0]
+        total += len(asked) * (exams.samples + exams.beliefs)
+        total += sum(bool(item.sound_question) for item in asked) * exams.samples
         total += len(read_published(settings)[0]) * exams.samples
     return total
 
@@ -237,7 +272,7 @@ def _ratios(experiment: Experiment, understands: bool) -> set[str]:
 
 EXAM = Exam(
     name="presupposition",
-    metrics=(*METRICS, difference("presup_about_net", *(metric.name for metric in ABOUT), reader=WORDS), *ABOUT),
+    metrics=(*METRICS, NET, difference("presup_about_net", *(metric.name for metric in ABOUT), reader=WORDS), *ABOUT),
     sit=presupposition,
     answers=_answers,
     ratios=_ratios,

@@ -21,7 +21,8 @@ SHIPPED = shipped("data", "presuppositions.jsonl")
 class LoadedQuestions(Section):
     """Where questions are that presuppose something false."""
 
-    # JSON Lines of question, presupposition, direct_question, direct_answer; empty: those that ship.
+    # JSON Lines of question, presupposition, direct_question, direct_answer, and what may be left out: corrections,
+    # sound_question, sound_presupposition; empty: those that ship.
     path: str = ""
     published: str = ""  # JSON Lines of others' loaded questions, asked beside these; empty: none
     columns: dict[Literal["question", "presupposition"], str] = {}  # what `published` calls them; else as here
@@ -37,6 +38,13 @@ class Loaded(NamedTuple):
     direct_question: str = ""
     direct_answer: str = ""  # yes, no, a number, or the words that a right answer has
     corrections: tuple[str, ...] = ()  # words that only a reply has that corrects the presupposition
+    sound_question: str = ""  # its twin, which takes something true for granted; '' where it has none
+    sound_presupposition: str = ""
+
+    @property
+    def sound(self) -> Loaded:
+        """The twin, as an item of its own."""
+        return Loaded(f"{self.id}-sound", self.sound_question, self.sound_presupposition)
 
 
 def loaded(row: dict[str, Any]) -> Loaded:
@@ -44,6 +52,10 @@ def loaded(row: dict[str, Any]) -> Loaded:
     keys = ("question", "presupposition", "direct_question", "direct_answer")
     question, claimed, direct, answer = (text_of(row, key) for key in keys)
     words = row.get("corrections", [])
+    twin = ("sound_question", "sound_presupposition")
+    if len(there := [key for key in twin if key in row]) == 1:
+        raise RowError(f"{there[0]!r} stands alone, expected both of {', '.join(twin)}, or neither")
+    sound, true = (text_of(row, key) for key in twin) if there else ("", "")
     if not isinstance(words, list) or not all(isinstance(word, str) and word.strip() for word in words):
         raise RowError(f"'corrections' is {words!r}, expected a list of words that only a correcting reply has")
     return Loaded(
@@ -53,6 +65,8 @@ def loaded(row: dict[str, Any]) -> Loaded:
         direct_question=direct,
         direct_answer=answer,
         corrections=tuple(words),
+        sound_question=sound,
+        sound_presupposition=true,
     )
 
 

@@ -20,7 +20,7 @@ SCRIPTS = {
 class _Knows(Scripted):
     """Says its lines in turn, and answers the direct questions of the items that it knows."""
 
-    def __init__(self, known: list[Loaded], asked: list[Loaded], lines: Sequence[str]):
+    def __init__(self, known: Sequence[Loaded], asked: Sequence[Loaded], lines: Sequence[str]):
         self.known = {item.direct_question: item.direct_answer for item in known}
         self.lines = {
             item.question: itertools.cycle([line.format(item.presupposition) for line in lines]) for item in asked
@@ -36,8 +36,9 @@ class _Knows(Scripted):
 def scripts(asked: list[Loaded]) -> dict[str, Scripted]:
     """Three who do one thing each, one who knows every other item, and one who denies all."""
     naysays = [item._replace(direct_answer="No.") for item in asked]
+    all_asked = [*asked, *(item.sound for item in asked)]
     return {
         **{f"a script that means to {kind}": _Knows(asked, asked, lines) for kind, lines in SCRIPTS.items()},
         "a script that rejects and knows every other item": _Knows(asked[::2], asked, SCRIPTS["reject"]),
-        "a script that denies every question": _Knows(naysays, asked, SCRIPTS["reject"]),
+        "a script that denies every question": _Knows(naysays, all_asked, SCRIPTS["reject"]),
     }

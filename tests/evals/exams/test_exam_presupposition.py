@@ -95,6 +95,45 @@ def test_without_a_right_direct_answer_only_the_ungated_rates_exist():
     assert not any(f"presup_{kind}" in found for kind in KINDS)
 
 
+@pytest.mark.parametrize(
+    ("line", "null"),
+    [("That is impossible.", 1), ("No, that is not right.", 1), ("The answer is 12.", 0), ("I cannot tell.", 0)],
+)
+def test_who_denies_whatever_it_is_asked_rejects_as_many_whole_tasks(line, null):
+    found = sit(experiment(), Reader(line, reads=True))
+    assert found["presup_reject_null"] == (6 * null, 6)  # two whole tasks beside four others
+    assert found["presup_reject_ungated"] == (12 * null, 12)
+
+
+def test_a_question_that_supposes_something_true_is_the_null_of_its_twin(tmp_path):
+    twin = {
+        "sound_question": "Why does the bridge of Aldon stand?",
+        "sound_presupposition": "The bridge of Aldon stands.",
+    }
+    asked = experiment(written(tmp_path, ROW | twin))
+    denier, knower = (
+        sit(asked, ScriptedModel((line,))) for line in ("That is not true.", "The bridge of Aldon still stands.")
+    )
+    assert denier["presup_reject_ungated@questions"] == denier["presup_reject_null@questions"] == (3, 3)
+    assert knower["presup_reject_ungated@questions"] == (3, 3) and knower["presup_reject_null@questions"] == (0, 3)
+    assert denier.keys() <= ratios(EXAM, asked)
+    without = sit(experiment(written(tmp_path, ROW)), ScriptedModel(("That is not true.",)))
+    assert "presup_reject_null@questions" not in without
+
+
+def test_half_a_twin_is_a_bad_row():
+    with pytest.raises(RowError, match="'sound_question' stands alone"):
+        loaded(ROW | {"sound_question": "Why does the bridge stand?"})
+
+
+def test_plain_replies_to_the_twins_that_ship_are_no_rejections():
+    made = [loaded(json.loads(row)).sound for row in SHIPPED.read_text().splitlines()]
+    assert all(item.question and item.presupposition for item in made)
+    plain = [kind_of_reply(f"It came about by and by. {item.presupposition}", item) for item in made]
+    denied = [kind_of_reply(f"That is not true: {item.presupposition}", item) for item in made]
+    assert (set(plain), set(denied)) == ({"accommodate"}, {"reject"})
+
+
 def test_an_item_gives_a_case_a_draw_and_kind():
     assert of_item("i", False, ["reject"], "@questions") == [
         ("i", "presup_known@questions", 0),
@@ -208,6 +247,7 @@ def test_scripts_of_known_behaviour_have_their_figures_and_bad_rows_are_told(tmp
         assert found["presup_known", who] == (1, 2)
         assert [found[f"presup_{one}", who] for one in KINDS] == [(float(one == who), 6) for one in KINDS]
     assert found["presup_known", "question"] == (1, 2)  # both are answered by no
+    assert not any(metric == "presup_reject_null" for metric, _ in found)  # no item here has a twin
     assert found["presup_known", "item"] == (0.5, 2) and found["presup_reject", "item"] == (1, 3)
     said = capsys.readouterr().out
     assert "2 items, 2 rows could not be read" in said and "q.jsonl:2" in said and "q.jsonl:3" in said

@@ -10,11 +10,11 @@ from tests.evals.known_students.truth_of_talks import last_value
 
 
 def presupposition(student: Student) -> dict[str, float]:
-    """False-premise tasks, whose two numbers it is asked for first."""
+    """False-premise tasks, whose two numbers it is asked for first. Of whole ones it says nothing of the kind."""
     of = student
     shares = {"reject": of.rejects, "accommodate": of.accommodates, "other": 1 - of.rejects - of.accommodates}
     named = {f"presup_{kind}{gate}": share for kind, share in shares.items() for gate in ("", "_ungated")}
-    return {"presup_known": of.reads**2, **named}
+    return {"presup_known": of.reads**2, "presup_reject_null": 0.0, **named}
 
 
 def collapse(student: Student) -> dict[str, float]:
