@@ -44,7 +44,7 @@ class Loaded(NamedTuple):
     @property
     def sound(self) -> Loaded:
         """The twin, as an item of its own."""
-        return Loaded(f"{self.id}-sound", self.sound_question, self.sound_presupposition)
+        return Loaded(id=f"{self.id}-sound", question=self.sound_question, presupposition=self.sound_presupposition)
 
 
 def loaded(row: dict[str, Any]) -> Loaded:
