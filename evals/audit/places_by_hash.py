@@ -30,11 +30,13 @@ def is_last(hashes: np.ndarray) -> np.ndarray:
 
 def together(hashes: np.ndarray) -> Iterator[np.ndarray]:
     """The places of those that are equal to another, kind by kind, each kind's in their order."""
-    order = np.argsort(hashes, kind="stable")
-    new = np.flatnonzero(np.diff(hashes[order])) + 1
-    begins, ends = np.append(0, new), np.append(new, len(order))
-    several = ends - begins > 1
-    for begin, end in zip(begins[several].tolist(), ends[several].tolist(), strict=True):
+    order = np.argsort(hashes, kind="stable").astype(np.int32)
+    ordered = hashes[order]
+    as_before = np.append(ordered[1:] == ordered[:-1], False)
+    del ordered
+    begins = np.flatnonzero(as_before & ~np.append(False, as_before[:-1])).astype(np.int32)
+    ends = np.flatnonzero(~as_before & np.append(False, as_before[:-1])).astype(np.int32) + 1
+    for begin, end in zip(begins, ends, strict=True):
         yield order[begin:end]
 
 
