@@ -37,7 +37,8 @@ class Answers:
 
     def key(self, role: str, messages: list[Message], sampling: Sampling) -> str:
         """Another one each time that the same is asked: a server may answer otherwise."""
-        asked = digest(self.weights, role, messages, sampling)
+        # What was kept before answers were scored is found again.
+        asked = digest(self.weights, role, messages, sampling if sampling.scored else sampling[:-1])
         self.met[asked] += 1
         return f"{asked}-{self.met[asked]}"
 

@@ -4,7 +4,7 @@ A metric's value is sum(hits) / sum(n) over its cases. A composite is a signed s
 denominator. An empty denominator is NaN, never 0. What follows an @ is a scope (an exam partner, a stratum), what
 follows a / a position; a composite exists in each scope in which all its parts do: ask_skill@facts is
 ask_needed@facts - ask_needless@facts. A ratio whose name ends in _null, or whose scope is @null, is a null: the same
-after a turn without content.
+after a turn without content, or where there is nothing to find.
 """
 
 from __future__ import annotations

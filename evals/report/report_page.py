@@ -204,7 +204,7 @@ def matrix(page: Json, metrics: Catalog) -> dict[str, list[Json]]:
         rates = {condition: entry["metrics"].get(name) for condition, entry in conditions.items()}
         family = metrics.family(name) or "other"
         cells = [
-            _cell(rate, (rates.get(base_of[condition]) or {}).get("value"))
+            _cell(rate, (rates.get(base_of[condition]) or {}).get("value"), metric is None or metric.unit == "share")
             | {"able": mark_of(page["competence"], family, name, condition)}
             for condition, rate in rates.items()
         ]
@@ -236,12 +236,12 @@ def always_shown(metric: Metric | None) -> bool:
     return metric is not None and metric.shown.behaviour is None
 
 
-def _cell(rate: Json | None, base: float | None) -> Json:
-    """Tinted by its distance from the base of its own run."""
+def _cell(rate: Json | None, base: float | None, is_share: bool) -> Json:
+    """Tinted by its distance from the base of its own run; of other units than shares no one knows what is far."""
     if rate is None or rate["value"] is None:
         return {"rate": None, "tint": "", "apart": False}
     tint = ""
-    if base is not None and rate["low"] is not None and rate["high"] is not None:
+    if is_share and base is not None and rate["low"] is not None and rate["high"] is not None:
         change = rate["value"] - base
         tint = f"rgb(var({'--up' if change > 0 else '--down'}) / {min(abs(change), 0.5) * 0.8:.2f})"
     return {"rate": rate, "tint": tint, "apart": rate["apart"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, PlainSerializer, SerializerFunctionWrapHandler, model_serializer
@@ -12,7 +13,6 @@ Feedback = Literal["none", "right", "wrong"]
 FactIds = Annotated[frozenset[str], PlainSerializer(sorted, return_type=list[str])]
 OptionWords = FactIds  # values of attributes, or names of options
 YesNo = Literal["none", "yes", "no"]
-NOTHING: tuple[Any, ...] = (False, None, "none", "no", [])
 
 
 class Reading(BaseModel):
@@ -22,7 +22,15 @@ class Reading(BaseModel):
 
     @model_serializer(mode="wrap")
     def _what_it_holds(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {key: value for key, value in whole(self).items() if value not in NOTHING}
+        empty = _empty(type(self))
+        held = {key for key in empty if getattr(self, key) != empty[key]}
+        return {key: value for key, value in whole(self).items() if key in held or key not in empty}
+
+
+@cache
+def _empty(kind: type[Reading]) -> dict[str, Any]:
+    """What its fields hold of a turn that does nothing; of `party`, which is always stored, nothing."""
+    return {key: field.default for key, field in kind.model_fields.items() if key != "party"}
 
 
 class StudentReading(Reading):

@@ -132,10 +132,11 @@ def rule_reply(
     tells = condition.disclosure != "chatter" or not any(fact.needed for fact in knows.private)
     if heard.whether and answer is None:
         return say(to_closed_question(knows if tells else replace(knows, answer=""), open_to, heard.whether))
-    if answer is None and tells and heard.bound and (held := holds(heard.bound, knows.answer)) is not None:
-        return say("yes" if held else "no")
     if facts := [fact for fact in open_to if fact.id in heard.asks]:
         return _tell(facts, knows, condition, turns, rng, say)
+    bound = "" if answer is not None or heard.asks or not tells else heard.bound
+    if bound and (held := holds(bound, knows.answer)) is not None:
+        return say("yes" if held else "no")
     hints = knows.choice and knows.answer and tells
     if hints and heard.asks_anything and answer is None:
         hint = next((hint for hint in knows.hints if not any(hint in turn.text for turn in turns[1::2])), "")

@@ -38,7 +38,7 @@ from pipeline.engines.decoding.decode import (
 from pipeline.engines.decoding.freed_memory import FreedMemory
 from pipeline.engines.dtype import computed_in
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, Scored, check_adapter
-from pipeline.engines.reasoning import read_ids
+from pipeline.engines.reasoning import CLOSE, is_opened, read_ids
 from pipeline.engines.settings import Engine
 from pipeline.engines.weights import EMBEDDED, not_made, weights_at
 
@@ -176,7 +176,8 @@ def encode(tokenizer: PreTrainedTokenizerBase, messages: list[Message], thinking
 def encode_scored(tokenizer: PreTrainedTokenizerBase, messages: list[Message], scored: Scored) -> tuple[list[int], int]:
     """A chat with the answer that is scored, behind an empty thought where the template writes one, and how many of
     the ids, the last ones, its rest is. Raises EngineError where it is none."""
-    begun = render(tokenizer, messages) + scored.begins
+    prompt = render(tokenizer, messages)
+    begun = prompt + (f"{CLOSE}\n\n" if is_opened(prompt) else "") + scored.begins
     before, ids = (tokenizer.encode(text, add_special_tokens=False) for text in (begun, begun + scored.rest))
     same = next((i for i, pair in enumerate(zip(before, ids, strict=False)) if pair[0] != pair[1]), len(before))
     if same >= len(ids):

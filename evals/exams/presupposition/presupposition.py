@@ -12,7 +12,8 @@ answers are right (the design's rule for a belief), a question of a file where a
   item is known.
 - presup_reject_ungated and so on: / draws on all items.
 - presup_reject_null: the same verdict where nothing false is supposed / draws. presup_reject_net is
-  presup_reject_ungated less that: who denies whatever it is asked has 0.
+  presup_reject_ungated less that: who denies whatever it is asked has 0. Replies to `@questions` are rejections by
+  words of correction, too, which their twins lack: there the net rate has no null of those words.
 
 Embedded `false_premise` tasks take more away than there is. Loaded: the task itself, in the student's seat, alone. By
 the metrics' reader, reject is that it is impossible, as the answer, or a turn without an answer that disagrees;
@@ -261,10 +262,14 @@ def _answers(experiment: Experiment, tasks: list[Task]) -> int:
 
 
 def _ratios(experiment: Experiment, understands: bool) -> set[str]:
-    settings = options(experiment, Options).presupposition
+    settings, tasks = options(experiment, Options).presupposition, experiment.tasks.exam
     scopes = ("", FILE) if settings is not None and understands else ("",)
     known = {metric.name + scope for metric in METRICS for scope in scopes}
     known |= {metric.name + FILE for metric in ABOUT} if FILE in scopes else set()
+    if not (tasks.get("full") and tasks.get("false_premise")):
+        known.remove("presup_reject_null")
+    if FILE in scopes and settings is not None and not any(item.sound_question for item in read_questions(settings)[0]):
+        known.remove(f"presup_reject_null{FILE}")
     if settings is not None and settings.published and settings.language == "en" and understands:
         known |= {metric.name + PUBLISHED for metric in METRICS if metric.name.endswith("_ungated")}
     return known

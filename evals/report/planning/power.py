@@ -169,7 +169,13 @@ def _of_exam_tasks(experiment: Experiment, named: str) -> bool:
 
 
 def _assumed(experiment: Experiment, compare: Compare) -> Components:
-    weights = _primary(experiment, compare).weights
+    total = _primary(experiment, compare)
+    if not total.shares:
+        raise PlanError(
+            f"compare: {total.name} is no share, so nothing can be assumed of how it spreads. Name a pilot: "
+            "compare.pilot"
+        )
+    weights = total.weights
     first = set(weights) <= {*FIRST_TURN}
     draws = experiment.exams.samples if first else experiment.exams.episodes
     # Each part of a composite is measured on its own share of the tasks, and both conditions draw.

@@ -56,7 +56,7 @@ def _questions(turn: TurnToRead, reading: StudentReading, whether: frozenset[str
     assert choice is not None
     asks, repeats = _facts_of(whether, turn), False
     other = bool(whether) and not asks
-    for part in filter(_asks, _sentences(turn.text)):
+    for part in filter(is_question, lines(turn.text)):
         of_others = _is_of_others(part, choice)
         if part == NEXT_STEP:
             other = True
@@ -135,14 +135,16 @@ def values_in(text: str, choice: Choice) -> list[str]:
 
 def _spoken(text: str, choice: Choice) -> list[str]:
     """The sentences that may speak of the option that is asked for."""
-    return [part for part in _sentences(text) if not _is_of_others(part, choice)]
+    return [part for part in lines(text) if not _is_of_others(part, choice)]
 
 
-def _sentences(text: str) -> list[str]:
+def lines(text: str) -> list[str]:
+    """The sentences of a text; a line ends one."""
     return [line for block in sentences(text) for line in block.splitlines() if line.strip()]
 
 
-def _asks(sentence: str) -> bool:
+def is_question(sentence: str) -> bool:
+    """Whether it is a question, or a request without its sign."""
     return sentence.endswith("?") or _REQUEST.search(sentence) is not None
 
 
@@ -175,7 +177,7 @@ def _put_forward(sentence: str, choice: Choice) -> str | None:
 
 def _states(sentence: str, choice: Choice) -> bool:
     """Whether it says something of the item, and names no options."""
-    says = not _SAYS_NOT.search(sentence) and not _SUPPOSES.search(sentence) and not _asks(sentence)
+    says = not _SAYS_NOT.search(sentence) and not _SUPPOSES.search(sentence) and not is_question(sentence)
     return says and not _names(sentence, choice)
 
 

@@ -83,9 +83,9 @@ def number(text: str) -> float | None:
 
 
 def exact_number(text: str) -> Fraction | None:
-    """The same exactly, and None of a time of day or a date."""
+    """The same exactly; None of a time of day, a date, a percentage and cents, which are other numbers elsewhere."""
     value = _value(_plain(text)) if is_number(text) else None
-    return None if value is None else value.amount
+    return None if value is None or value.kind in ("%", "¢") else value.amount
 
 
 @lru_cache(maxsize=1 << 12)

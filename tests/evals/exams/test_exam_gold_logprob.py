@@ -47,35 +47,61 @@ class Scores(FakeModel):
         return Completion("", tokens=0, prompt_tokens=9, score=known - 5.0)
 
 
+class Stops(Scores):
+    """Says that it is done once it has been spoken to."""
+
+    async def complete(self, messages, sampling):
+        if sampling.scored is None and any(message["role"] == "assistant" for message in messages):
+            return Completion("I am done.", tokens=3, prompt_tokens=9)
+        return await super().complete(messages, sampling)
+
+
 def sat(student: Scores, run) -> dict[str, float]:
     sitting = Sitting(experiment=run, student=student, peer=student, seed=1, tasks=tuple(student.tasks))
     cases = asyncio.run(EXAM.sit(sitting))
     names = {case.metric for case in cases}
-    assert names <= EXAM.ratios(run, True)
+    assert names == EXAM.ratios(run, True)
     assert len(sitting.transcripts["gold_logprob"]) == len(asyncio.run(sitting.episodes()))
     of = {name: [case for case in cases if case.metric == name] for name in names}
     return {name: sum(case.hits for case in those) / sum(case.n for case in those) for name, those in of.items()}
 
 
-def test_a_fact_that_is_told_is_worth_what_the_student_makes_of_it():
+def test_a_turn_is_worth_what_the_student_makes_of_the_fact_that_it_tells():
     run = experiment()
     tasks, _ = exam_tasks(run)
     found = sat(Scores(tasks), run)
     missing = [len(task.missing) for task in tasks if task.missing]
-    worth = sum(missing) / len(missing)
-    assert found["gold_logprob_under@volunteer"] == pytest.approx(worth - 5)
+    told = sum(missing) / len(missing)  # facts a talk, a nat each
+    assert found["turn_worth_under@volunteer"] == pytest.approx(told / (run.exam_turns - 1))
+    assert found["turn_worth_under@chatter"] == found["turn_worth_full@verifier"] == 0
+    assert found["gold_logprob_under@volunteer"] == pytest.approx(told - 5)
     assert found["gold_logprob_under@chatter"] == found["gold_logprob_under_turn0@volunteer"] == -5
-    assert found["gold_logprob_full@verifier"] == found["gold_logprob_full@unhelpful"] == -5
     steps = [found[f"gold_logprob_under_turn{i}@volunteer"] for i in range(run.exam_turns)]
     assert steps == sorted(steps) and steps[-1] == found["gold_logprob_under@volunteer"]
+
+
+def test_what_the_student_says_itself_is_no_worth_of_the_partners_turns():
+    run = experiment()
+
+    class Guesses(Scores):
+        """Says an answer, by which its own score falls."""
+
+        async def complete(self, messages, sampling):
+            fallen = 4.0 * any("I guess" in message["content"] for message in messages)
+            answer = await super().complete(messages, sampling)
+            return answer._replace(score=None if answer.score is None else answer.score - fallen)
+
+    found = sat(Guesses(exam_tasks(run)[0], "I guess that it is 3."), run)
+    assert found["turn_worth_full@unhelpful"] == found["turn_worth_under@chatter"] == 0
+    assert found["gold_logprob_full@unhelpful"] == -9 and found["gold_logprob_full_turn0@unhelpful"] == -5
 
 
 def test_who_stops_early_keeps_its_last_score():
     run = experiment()
     tasks, _ = exam_tasks(run)
-    found = sat(Scores(tasks, "I am done."), run)
+    found = sat(Stops(tasks), run)
     turns = [found[f"gold_logprob_under_turn{i}@volunteer"] for i in range(run.exam_turns)]
-    assert set(turns) == {-5.0} == {found["gold_logprob_under@volunteer"]}
+    assert turns[0] == -5 and len(set(turns[1:])) == 1 and turns[-1] == found["gold_logprob_under@volunteer"]
 
 
 def test_a_model_that_gives_no_score_has_failed_to_answer():

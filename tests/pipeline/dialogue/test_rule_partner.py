@@ -127,6 +127,14 @@ def test_who_holds_a_number_says_yes_or_no_to_what_it_decides(seed, partition, n
         assert not reply(task, question, partition=partition).done
 
 
+@given(seeds)
+def test_beside_a_question_for_a_fact_nothing_is_confirmed(seed):
+    task = make_task(seed, "underspecified")
+    asked = f"{task.missing[0].ask} Is it more than 7?"
+    assert reply(task, asked, partition="key").move == "tell"
+    assert reply(task, asked, partition="answer").move not in ("yes", "no")
+
+
 @given(seeds, st.sampled_from(["symmetric", "facts", "verifier", "jigsaw"]))
 def test_who_holds_no_answer_confirms_nothing_of_the_number(seed, partition):
     task = make_task(seed, "underspecified")

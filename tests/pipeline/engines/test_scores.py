@@ -10,7 +10,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers import AutoModelForCausalLM
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, Scored
 from pipeline.engines.open_model import open_model
@@ -46,13 +48,29 @@ def test_a_score_is_the_sum_of_a_plain_forward_pass(model: TransformersModel, mo
     assert (said.tokens, said.prompt_tokens) == (0, len(prompt) + len(rest)) and said.text == "The answer is 42."
 
 
-def test_what_was_read_before_changes_no_score(model_dir: Path) -> None:
-    opened = open_model(Engine(batch=9, dtype="float32"), str(model_dir))
-    first = asyncio.run(opened.complete(CHAT, Sampling(8, seed=3)))
+def test_what_was_read_before_changes_no_score() -> None:
+    opened, fresh = (open_model(Engine(batch=batch, dtype="float32"), "data/base") for batch in (9, 10))
+    first = asyncio.run(opened.complete(CHAT, Sampling(60, temperature=0.0)))
+    assert first.finished
     longer = [*CHAT, {"role": "assistant", "content": first.text}, {"role": "user", "content": "Okay."}]
-    again = score(opened, longer, "The answer is", " 7.")
-    fresh = score(open_model(Engine(batch=10, dtype="float32"), str(model_dir)), longer, "The answer is", " 7.")
-    assert fresh.cached_tokens == 0 and again.score == pytest.approx(fresh.score, abs=1e-4)
+    again, anew = (score(model, longer, "The answer is", " 7.") for model in (opened, fresh))
+    assert anew.cached_tokens == 0 < again.cached_tokens and again.score == pytest.approx(anew.score, abs=1e-4)
+
+
+def test_a_token_that_spans_the_beginning_and_the_rest_is_scored_whole(model: TransformersModel) -> None:
+    merged = Tokenizer(BPE({" ": 0, "a": 1, "b": 2, "ab": 3}, [("a", "b")]))
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=merged, eos_token=" ")
+    tokenizer.chat_template = "{{ messages[-1].content }}"
+    ids, last = encode_scored(tokenizer, [{"role": "user", "content": "a"}], Scored("a", "b"))
+    assert (ids, last) == ([1, 3], 1)
+
+
+def test_behind_a_thought_that_the_template_opens_it_is_closed_first() -> None:
+    merged = Tokenizer(BPE({sign: i for i, sign in enumerate(sorted(set("<think>/\nab")))}, []))
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=merged, eos_token="a")
+    tokenizer.chat_template = "{{ messages[-1].content }}<think>"
+    ids, last = encode_scored(tokenizer, [{"role": "user", "content": "a"}], Scored("b", "a"))
+    assert "".join(tokenizer.convert_ids_to_tokens(ids)) == "a<think></think>\n\nba" and last == 1
 
 
 @given(st.text("abc 1.", min_size=1, max_size=6), st.text("abc 1.", min_size=1, max_size=6))

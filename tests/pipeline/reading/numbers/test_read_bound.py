@@ -33,6 +33,8 @@ def student(text: str) -> TurnToRead:
         ("Is the number between 10 and 20?", "between 10 20"),
         ("I am stuck. Is it an even number?", "even"),
         ("Is it odd? Is it over 7?", "more than 7"),
+        ("Let me think\nIs the value greater than or equal to 50??", "at least 50"),
+        ("Is it more than 50 big boxes in all, right?", "more than 50"),
     ],
 )
 def test_the_usual_words_are_read(text: str, bound: str) -> None:
@@ -51,6 +53,16 @@ def test_the_usual_words_are_read(text: str, bound: str) -> None:
         "Is it not more than 50?",
         "Is it more than 5 pm?",
         "Is that more than 50?",
+        "How many boats has Eva? Is it more than 7?",
+        "Is it more than 20 pens in each box?",
+        "Is it more than 5 dollars per ticket?",
+        "Is it more than one step to solve?",
+        "Is it more than 50 if I add the red ones?",
+        "Is it more than 6 apples that Ana has?",
+        "Is it more than 50 cents?",
+        "Is it more than 50%?",
+        "Is it more than half of them?",
+        "Is it 50, more or less?",
     ],
 )
 def test_other_questions_are_none(text: str) -> None:
@@ -71,8 +83,9 @@ def test_what_is_no_whole_number_is_neither_even_nor_odd(answer: Fraction) -> No
     assert holds("even", str(answer)) is holds("odd", str(answer)) is False
 
 
-def test_an_answer_in_words_decides_nothing() -> None:
-    assert holds("more than 5", "the red box") is holds("even", "5 pm") is None
+@pytest.mark.parametrize("answer", ["the red box", "5 pm", "40%", "50 cents"])
+def test_an_answer_in_words_or_another_unit_decides_nothing(answer: str) -> None:
+    assert holds("more than 1/2", answer) is holds("even", answer) is None
 
 
 def test_it_is_a_question_and_no_attempt_whatever_another_reader_took_it_for() -> None:
@@ -80,9 +93,19 @@ def test_it_is_a_question_and_no_attempt_whatever_another_reader_took_it_for() -
     found = student_on_bounds(student("Would it be at least 10?"), read)
     assert found == StudentReading(bound="at least 10", other_question=True)
     both = student_on_bounds(
-        student("How many has Ana? I think 7. Is it odd?"), read.model_copy(update={"attempt": "7"})
+        student("How many has Ana? I think 7. Is the answer odd?"), read.model_copy(update={"attempt": "7"})
     )
     assert both.attempt == "7" and both.asks == {"b"} and both.bound == "odd"
+
+
+def test_what_is_asked_or_tried_beside_it_is_kept() -> None:
+    asks = StudentReading(asks=frozenset({"b"}), generic_request=True)
+    request = student_on_bounds(student("Please tell me what Eva takes. Is the total more than 7?"), asks)
+    assert request.asks == {"b"} and request.generic_request
+    missing = student_on_bounds(student("I am missing something. Is it more than 7?"), asks)
+    assert not missing.asks and missing.generic_request
+    tried = student_on_bounds(student("The answer is 131. Is it at least 131?"), StudentReading(attempt="131"))
+    assert tried.attempt == "131" and tried.bound == "at least 131"
 
 
 def test_who_asks_nothing_of_the_number_is_read_as_before() -> None:
@@ -99,6 +122,12 @@ def test_yes_to_such_a_question_is_no_verdict() -> None:
     assert partner_on_bounds(turn, PartnerReading(feedback="wrong")) == PartnerReading(confirms="no")
     later = TurnToRead(party="partner", text="No.", before=(Turn(party="student", text="Is it 50?"),), **TURN)
     assert partner_on_bounds(later, PartnerReading(feedback="wrong")) == PartnerReading(feedback="wrong")
+
+
+def test_a_verdict_on_an_answer_stays_one_whatever_is_asked_beside_it() -> None:
+    asked = Turn(party="student", text="The answer is 42. Is it even?")
+    turn = TurnToRead(party="partner", text="Yes, that is right.", before=(asked,), **TURN)
+    assert partner_on_bounds(turn, PartnerReading(feedback="right")) == PartnerReading(feedback="right")
 
 
 def test_the_closed_reader_hears_it() -> None:
