@@ -23,6 +23,7 @@ from evals.stats.contrasts import contrast, detectable
 from evals.stats.stored_cases import results
 from pipeline.engines.settings import Engine
 from pipeline.experiment.experiment import Experiment, load
+from pipeline.experiment.settings import Compare
 from tests.evals.made_run import made_run
 
 METRIC = "ask_skill"
@@ -122,6 +123,15 @@ def test_without_a_pilot_the_assumptions_are_printed_and_hours_are_not_invented(
     shown = printed(bare)
     assert "no pilot, so assumed: sd 0.05 between seeds" in shown and "none is invented here" in shown
     assert all(math.isnan(design.hours) for design in designs(bare, found, price(bare, None)))
+
+
+def test_of_what_is_no_share_nothing_is_assumed(run, tmp_path):
+    bare = of(run).model_copy(update={"out": str(tmp_path / "nothing")})
+    nats = {"primary": {"metric": "turn_worth_gain", "a": "facts", "b": "volunteer"}}
+    exams = bare.exams.model_copy(update={"include": ("gold_logprob",)})
+    planned = bare.model_copy(update={"compare": Compare.model_validate(nats), "exams": exams})
+    with pytest.raises(PlanError, match="turn_worth_gain is no share"):
+        components(planned)
 
 
 def test_tokens_and_hours_are_those_that_the_pilot_measured_times_the_design(run, tmp_path, few_designs):
