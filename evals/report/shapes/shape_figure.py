@@ -16,7 +16,7 @@ STRONGEST = 0.5  # a difference at which the colour is full
 STANDS, LEFT = "*", "◆"
 KEY = (
     f"{STANDS} the interval leaves out 0   {LEFT} it still does, on the same side, with selection taken out (yoked, "
-    "and first acts as played)"
+    "and first acts as played, as far as these were run)"
 )
 
 

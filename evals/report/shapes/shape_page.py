@@ -143,7 +143,7 @@ def tries(block: Json, shuffled: Json | None) -> list[Json]:
 def _survives(cell: Json, *kinds: str) -> str:
     side = 1 if cell["found"]["value"] > 0 else -1
     found = [verdict(cell["left"][kind], side) for kind in kinds if kind in cell["left"]]  # type: ignore[arg-type]
-    return _became(found) if len(found) == len(kinds) else "not tried"
+    return _became(found) if found else "not tried"
 
 
 def _became(found: list[Verdict]) -> str:

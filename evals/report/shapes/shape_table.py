@@ -9,7 +9,7 @@ less the untrained base. Beside each condition stand its controls, which learn f
 
 What a control still differs by from the base is what is left; condition less control is what it took out. Null: nothing
 is left. A cell stands where its interval leaves out 0, and without selection where those of `yoked` and `as_played` do,
-too, on the same side.
+too, on the same side, or that of the one that was run.
 
     maieutic compare runs/shapes
 """
@@ -129,15 +129,14 @@ def _cell(tables: Mapping[str, Tables], total: SignedSum, name: str, base: str, 
 
     found = less(name, base)
     left = {kind: less(control, base) for kind, control in controls.items()}
-    side = _side(found)
+    side, tried = _side(found), [_side(left[kind]) for kind in WITHOUT_SELECTION if kind in left]
     return {
         "found": found,
         "p_holm": math.nan,
         "left": left,
         "took": {kind: less(name, control) for kind, control in controls.items()},
         "stands": bool(side),
-        "stands_without_selection": bool(side)
-        and all(kind in left and _side(left[kind]) == side for kind in WITHOUT_SELECTION),
+        "stands_without_selection": bool(side) and set(tried) == {side},
     }
 
 

@@ -96,6 +96,18 @@ def test_a_cell_stands_without_selection_where_both_controls_do_on_its_side(shar
     assert marked(cell).endswith(marks) and marked(cell).count(STANDS) + marked(cell).count(LEFT) == len(marks)
 
 
+@pytest.mark.parametrize(("yoked", "marks"), [(0.5, STANDS + LEFT), (0.25, STANDS)])
+def test_where_one_control_was_run_it_decides(yoked, marks):
+    run = experiment()
+    conditions = {name: of for name, of in run.conditions.items() if name != "facts_as_played"}
+    shown = {name: tables({"facts": 0.5, "facts_yoked": yoked}.get(name, 0.25)) for name in ("base", *conditions)}
+    made = shapes_block(
+        shown, run.model_copy(update={"conditions": conditions}), {name: name for name in shown}, METRICS
+    )
+    assert marked(clean(made)["rows"]["facts"]["asks"]).endswith(marks)
+    assert tries(clean(made), None)[0]["selection"] == ("stands" if LEFT in marks else "falls")
+
+
 def test_what_a_control_took_and_what_it_left_add_up_to_what_was_found():
     cell = block(facts=0.75, facts_yoked=0.375)["rows"]["facts"]["asks"]
     for kind in ("yoked", "as_played", "matched"):
