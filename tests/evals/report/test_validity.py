@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.exams.registry import catalog
+from evals.exams.registry import catalog, find_exam
 from evals.metrics.metric import Metric
 from evals.readers.labels.label_classes import CLASSES
 from evals.readers.labels.label_settings import LabelSettings
@@ -67,6 +67,7 @@ def read_by(reader: str, file: Path | None = None, **classes: dict) -> Experimen
 def test_every_metric_rests_on_classes_that_are_measured_or_says_that_it_is_not():
     unread = {metric.name for metric in (*METRICS.metrics, *OF_DIALOGUES) if metric.reader is None}
     counted = {"student_turns", "turns_used", "questions_read", "plans_made", "plans_passed", "lost_worded"}
+    counted |= {metric.name for metric in find_exam("gold_logprob").metrics}  # nats, of no label
     assert unread == counted | {"unanswered", "unlabelled", "silent", "cut", "unread"}
     assert {name for _, metric in READ for name in metric.reader.people} <= {*CLASSES, *LEAKS}
     assert {name for _, metric in READ for name in metric.reader.classes} <= {*STUDENT, *PARTNER}
