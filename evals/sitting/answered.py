@@ -19,7 +19,7 @@ class Answered:
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         answer = await self.model.complete(messages, sampling)
-        if sampling.max_tokens >= self.turn and sampling.scored is None:  # else an exam cuts on purpose
+        if sampling.max_tokens >= self.turn:  # else an exam cuts on purpose
             self.silent.append(not answer.text.strip())
             self.cut.append(not answer.finished)
         return answer

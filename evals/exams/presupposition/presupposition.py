@@ -150,10 +150,13 @@ async def _task(sitting: Sitting, task: Task) -> Hits:
             replies = [[*asks, Turn(party="partner", text=draw.text)] for draw in told]
             does = await asyncio.gather(*(sitting.reads.partner(measured(task, reply, 1)) for reply in replies))
             known &= 2 * sum(fact.id in each.tells for each in does) >= exams.beliefs
+    return of_item(task.id, known, [kind_of(task, does) for does in await _first_answers(sitting, task)])
+
+
+async def _first_answers(sitting: Sitting, task: Task) -> list[StudentReading]:
     messages = view(task, OPENING, [], "student", sitting.prompts)
-    draws = await sitting.sample(messages, exams.samples, task.id, "first")
-    answers = await asyncio.gather(*(sitting.answer(task, draw.text, asked=task.question) for draw in draws))
-    return of_item(task.id, known, [kind_of(task, does) for does in answers])
+    draws = await sitting.sample(messages, sitting.experiment.exams.samples, task.id, "first")
+    return await asyncio.gather(*(sitting.answer(task, draw.text, asked=task.question) for draw in draws))
 
 
 def _sound(tasks: Sequence[Task]) -> list[Task]:
@@ -164,9 +167,7 @@ def _sound(tasks: Sequence[Task]) -> list[Task]:
 
 async def _sound_task(sitting: Sitting, task: Task, denials: Collection[str]) -> Hits:
     """`denials` are answers which say that a premise is false."""
-    messages = view(task, OPENING, [], "student", sitting.prompts)
-    draws = await sitting.sample(messages, sitting.experiment.exams.samples, task.id, "first")
-    answers = await asyncio.gather(*(sitting.answer(task, draw.text, asked=task.question) for draw in draws))
+    answers = await _first_answers(sitting, task)
     return [(task.id, "presup_reject_null", float(rejects_one(denials, does))) for does in answers]
 
 
