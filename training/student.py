@@ -5,7 +5,7 @@ trained on and how. The same data, settings and start give the same bytes on a C
 was killed, or whose engine failed, goes on from its newest checkpoint (training/checkpoints.py).
 
     maieutic train configs/quickstart.yaml
-    accelerate launch -m maieutic.cli train configs/sharded_qwen3_0.6b.yaml     # several GPUs
+    accelerate launch -m maieutic train configs/sharded_qwen3_0.6b.yaml     # several GPUs
 """
 
 from __future__ import annotations
