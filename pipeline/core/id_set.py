@@ -22,7 +22,7 @@ class IdSet:
     def of(cls, hashes: np.ndarray) -> IdSet:
         """Of ids that are hashed already."""
         made = cls()
-        made.hashes = np.unique(hashes)
+        made.hashes = _distinct(hashes.copy())
         return made
 
     def __or__(self, other: IdSet) -> IdSet:
@@ -35,6 +35,12 @@ class IdSet:
 
     def __len__(self) -> int:
         return len(self.hashes)
+
+    def have(self, hashes: np.ndarray) -> np.ndarray:
+        """Whether each of some hashes is there, (hashes,) bool: as np.isin, which holds five copies of them."""
+        places = self.hashes.searchsorted(hashes)
+        np.minimum(places, len(self) - 1, out=places)
+        return self.hashes[places] == hashes if len(self) else np.zeros(len(hashes), bool)
 
 
 def _distinct(hashes: np.ndarray) -> np.ndarray:

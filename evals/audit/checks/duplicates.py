@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,26 +32,41 @@ MOST, MOST_NEAR = 0.01, 0.05
 NEARLY = "is nearly"
 
 
+class Cell(NamedTuple):
+    """Talks are compared within it."""
+
+    condition: str
+    split: str
+    seed: int
+    round: int
+
+
 @dataclass(frozen=True)
 class Hashes:
-    """Of each talk: its text; the cell that it is compared in (condition, split, seed and round), a number; its numbers
-    within that cell; its group. And its split, a number in `splits`, and its seed."""
+    """Of each talk: its text; the numbers in it, within the cell that it is compared in; its group; and which of
+    `cells` that is."""
 
     text: np.ndarray
-    cell: np.ndarray
     with_numbers: np.ndarray
     group: np.ndarray
-    split: np.ndarray
-    seed: np.ndarray
-    splits: tuple[str, ...]
+    cell: np.ndarray
+    cells: tuple[Cell, ...]
+
+    def in_split(self, name: str) -> np.ndarray:
+        """(talks,) bool."""
+        return np.array([cell.split == name for cell in self.cells])[self.cell]
+
+    def text_in_cell(self) -> np.ndarray:
+        """Of each talk: equal where both its text and its cell are, (talks,) uint64."""
+        return self.text ^ np.array([id_hash(digest(cell)) for cell in self.cells], np.uint64)[self.cell]
 
 
 def check(material: Material) -> Check:
     talks = material.used()
-    hashes, with_text, whole = _hashes(talks)
-    earlier = first_places(with_text)
+    hashes, whole = _hashes(talks)
     longer = _longer(talks, whole)
-    del with_text, whole
+    del whole
+    earlier = first_places(hashes.text_in_cell())
     findings = [
         share(
             "the same dialogue stands earlier",
@@ -69,7 +85,7 @@ def check(material: Material) -> Check:
     ]
     findings += [
         share(f"dialogues of {a} in {b}", _in_other(talks, hashes, a, b), 0)
-        for a, b in combinations(sorted(hashes.splits), 2)
+        for a, b in combinations(sorted({cell.split for cell in hashes.cells}), 2)
     ]
     findings.append(_near(talks, hashes, material.settings))
     return Check(
@@ -86,34 +102,22 @@ def plain_text(talk: Talk) -> str:
     return " ".join(re.findall(r"\w+", f"{talk.question}\n{shown(talk)}".lower()))
 
 
-def _cell(talk: Talk) -> tuple[object, ...]:
-    return talk.condition_name, talk.split, seed_of(talk), talk.meta.get("round", 0)
+def _cell(talk: Talk) -> Cell:
+    return Cell(talk.condition_name, talk.split, seed_of(talk), talk.meta.get("round", 0))
 
 
-def _hashes(talks: Sequence[Talk]) -> tuple[Hashes, np.ndarray, np.ndarray]:
-    """With them the text within its cell, and all turns. Each column is as narrow as it can be, and filled in place: of
-    a million talks they are all that is held."""
-    cells, splits = dict[tuple[object, ...], int](), dict[str, int]()
-    text, with_text, with_numbers, whole, own_group = (np.empty(len(talks), np.uint64) for _ in range(5))
-    own_cell, own_split, seed = (np.empty(len(talks), kind) for kind in (np.int32, np.int16, np.int64))
+def _hashes(talks: Sequence[Talk]) -> tuple[Hashes, np.ndarray]:
+    """With them all turns of each talk. Of a million talks these columns are all that is held."""
+    cells = dict[Cell, int]()
+    text, with_numbers, whole, own_group = (np.empty(len(talks), np.uint64) for _ in range(4))
+    own_cell = np.empty(len(talks), np.int32)
     for i, talk in enumerate(talks):
         said, cell = plain_text(talk), _cell(talk)
-        text[i], with_text[i] = id_hash(said), id_hash(digest(cell, said))
+        text[i], whole[i] = id_hash(said), id_hash(_beginning(talk, len(talk.turns)))
         with_numbers[i] = id_hash(digest(cell, sorted(re.findall(r"\d+", said))))
-        whole[i] = id_hash(_beginning(talk, len(talk.turns)))
-        own_cell[i] = cells.setdefault(cell, len(cells))
-        own_group[i], own_split[i] = int(group(talk), 16), splits.setdefault(talk.split, len(splits))
-        seed[i] = seed_of(talk)
-    hashes = Hashes(
-        text=text,
-        cell=own_cell,
-        with_numbers=with_numbers,
-        group=own_group,
-        split=own_split,
-        seed=seed,
-        splits=tuple(splits),
-    )
-    return hashes, with_text, whole
+        own_group[i], own_cell[i] = int(group(talk), 16), cells.setdefault(cell, len(cells))
+    hashes = Hashes(text=text, with_numbers=with_numbers, group=own_group, cell=own_cell, cells=tuple(cells))
+    return hashes, whole
 
 
 def _tried(
@@ -128,7 +132,7 @@ def _tried(
             own, other = talks[i], talks[int(others[i])]
             where = f"{own.id} {how} {other.id}"
             text = f"{shown(own)}\n--\n{shown(other)}" if how == NEARLY else shown(own)
-        yield Tried(f"{hashes.group[i]:016x}", hit, where, text, int(hashes.seed[i]))
+        yield Tried(f"{hashes.group[i]:016x}", hit, where, text, hashes.cells[hashes.cell[i]].seed)
 
 
 def _longer(talks: Sequence[Talk], whole: np.ndarray) -> np.ndarray:
@@ -148,8 +152,8 @@ def _beginning(talk: Talk, end: int) -> str:
 
 def _in_other(talks: Sequence[Talk], hashes: Hashes, split: str, other: str) -> Iterator[Tried]:
     """A case for each talk of a split, a hit where its text stands in the other."""
-    ours, theirs = (hashes.split == hashes.splits.index(name) for name in (split, other))
-    there, hits = np.isin(hashes.text, hashes.text[theirs]), 0
+    ours, theirs = hashes.in_split(split), hashes.in_split(other)
+    there, hits = IdSet.of(hashes.text[theirs]).have(hashes.text), 0
     for i in map(int, np.flatnonzero(ours)):
         hits += bool(there[i])
         where, text = (talks[i].id, shown(talks[i])) if there[i] and hits <= EXAMPLES else ("", "")

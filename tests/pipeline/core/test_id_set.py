@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.core.id_set import IdSet, repeated
+from pipeline.core.id_set import IdSet, hashes_of, repeated
 from pipeline.core.schema import digest
 
 IDS = st.lists(st.text(max_size=4), max_size=40)
@@ -15,7 +15,8 @@ IDS = st.lists(st.text(max_size=4), max_size=40)
 def test_what_is_among_them_and_how_many_they_are_is_as_of_a_set(ids, others):
     held = IdSet(iter(ids))
     assert len(held) == len(set(ids))
-    assert [id in held for id in (*ids, *others)] == [id in set(ids) for id in (*ids, *others)]
+    there = [id in set(ids) for id in (*ids, *others)]
+    assert [id in held for id in (*ids, *others)] == held.have(hashes_of((*ids, *others))).tolist() == there
 
 
 @given(IDS)
