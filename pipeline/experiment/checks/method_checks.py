@@ -10,6 +10,24 @@ from pipeline.knowledge.condition import FROM_TASKS, OF_PARTNER, ONLINE, STEPWIS
 def check_method(experiment: Fields, condition_name: str) -> None:
     """Raises ValueError where a condition cannot learn as it is to; the message says why and what to do."""
     condition = experiment.conditions[condition_name]
+    _check_source(experiment, condition_name)
+    _check_what_is_learned(experiment, condition_name)
+    _check_pool(experiment, condition_name)
+    if condition.memory != "none":
+        _check_memory(experiment, condition_name)
+    if condition.begins:
+        _check_beginning(experiment, condition_name)
+    if condition.method in FROM_TASKS:
+        _check_from_tasks(experiment, condition_name)
+    if condition.method in ONLINE:
+        _check_online(experiment, condition_name)
+    _check_siblings(experiment, condition_name)
+    _check_counts(experiment, condition_name)
+
+
+def _check_source(experiment: Fields, condition_name: str) -> None:
+    """Whose dialogues it learns from."""
+    condition = experiment.conditions[condition_name]
     sources = [n for n, c in experiment.conditions.items() if c.has_dialogues]
     source = experiment.conditions.get(condition.learns_from or condition_name)
     if source is None or (condition.learns_from and condition.learns_from not in sources):
@@ -27,6 +45,17 @@ def check_method(experiment: Fields, condition_name: str) -> None:
             f"conditions.{condition_name}.method: 'q_priming' changes what is said, turn by turn: leave out "
             "learns_from, and use another partition than script"
         )
+    if condition.learns_from and experiment.rounds > 1:
+        raise ValueError(
+            f"conditions.{condition_name}.learns_from: with rounds: {experiment.rounds} the dialogues of "
+            f"{condition.learns_from!r} are another student's from the second round on. Leave out learns_from, or set "
+            "rounds: 1"
+        )
+
+
+def _check_what_is_learned(experiment: Fields, condition_name: str) -> None:
+    """Which turns, of which dialogues."""
+    condition = experiment.conditions[condition_name]
     if condition.method == "post_completion" and experiment.training.learn != "all":
         raise ValueError(
             f"conditions.{condition_name}.method: 'post_completion' learns all turns of right dialogues and none of "
@@ -57,17 +86,16 @@ def check_method(experiment: Fields, condition_name: str) -> None:
             f"conditions.{condition_name}.method: 'monologue' rewrites a dialogue as a problem that says what was "
             f"told; in partition {condition.partition!r} the student's problem is its share. Use another partition"
         )
+
+
+def _check_pool(experiment: Fields, condition_name: str) -> None:
+    """How many dialogues there are to choose from."""
+    condition = experiment.conditions[condition_name]
     of_pool = experiment.per_task(condition.learns_from or condition_name)
     if condition.pass_rate != (0, 1) and of_pool == 1 and not experiment.turn_values.siblings:
         raise ValueError(
             f"conditions.{condition_name}.pass_rate: of one dialogue a task the rate is 0 or 1. Set dialogue.per_task "
             "or turn_values.siblings, for example to 4"
-        )
-    if condition.learns_from and experiment.rounds > 1:
-        raise ValueError(
-            f"conditions.{condition_name}.learns_from: with rounds: {experiment.rounds} the dialogues of "
-            f"{condition.learns_from!r} are another student's from the second round on. Leave out learns_from, or set "
-            "rounds: 1"
         )
     if condition.per_task and not (condition.has_dialogues and condition.voice != "human"):
         raise ValueError(
@@ -79,14 +107,17 @@ def check_method(experiment: Fields, condition_name: str) -> None:
             f"conditions.{condition_name}.budget: {condition.budget}: it builds all of its dialogues, whatever it "
             "learns from. Give it the dialogues of another condition by learns_from, or lower tasks.train"
         )
-    if condition.memory != "none":
-        _check_memory(experiment, condition_name)
-    if condition.begins:
-        _check_beginning(experiment, condition_name)
-    if condition.method in FROM_TASKS:
-        _check_from_tasks(experiment, condition_name)
-    if condition.method in ONLINE:
-        _check_online(experiment, condition_name)
+    if condition.selection == "yoked" and condition.method == "sft" and of_pool == 1:
+        raise ValueError(
+            f"conditions.{condition_name}.selection: 'yoked' takes the next dialogue of a task, and there is one of "
+            "each. Set dialogue.per_task, for example to 4"
+        )
+
+
+def _check_siblings(experiment: Fields, condition_name: str) -> None:
+    """Other samples of a turn or a task."""
+    condition = experiment.conditions[condition_name]
+    source = experiment.conditions[condition.learns_from or condition_name]
     if condition.method in ("dpo", "dpo_answer") and not experiment.turn_values.siblings:
         raise ValueError(
             f"conditions.{condition_name}.method: {condition.method!r} learns from siblings of a turn. "
@@ -101,6 +132,11 @@ def check_method(experiment: Fields, condition_name: str) -> None:
         )
     if condition.method in ("dpo", "dpo_answer") or condition.selection == "yoked":
         _require_draws(experiment, f"conditions.{condition_name}")
+
+
+def _check_counts(experiment: Fields, condition_name: str) -> None:
+    """How often rows count, and in which seat."""
+    condition = experiment.conditions[condition_name]
     if condition.method in OF_PARTNER and experiment.rounds > 1:
         raise ValueError(
             f"conditions.{condition_name}.method: {condition.method!r} trains a partner, and with rounds: "
@@ -115,11 +151,6 @@ def check_method(experiment: Fields, condition_name: str) -> None:
         raise ValueError(
             f"conditions.{condition_name}.first_acts: 'as_played' and regime {regime!r} both say how often a row "
             "counts. Give them to two conditions"
-        )
-    if condition.selection == "yoked" and condition.method == "sft" and of_pool == 1:
-        raise ValueError(
-            f"conditions.{condition_name}.selection: 'yoked' takes the next dialogue of a task, and there is one of "
-            "each. Set dialogue.per_task, for example to 4"
         )
 
 
