@@ -17,7 +17,7 @@ from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
 from pipeline.engines.decoding import attention
-from pipeline.engines.decoding.room import Room, roomy
+from pipeline.engines.decoding.room import BLOCK, Room, roomy
 from pipeline.engines.model import Completion, Sampling
 
 # A beginning of so many tokens, of so many prompts, is worth reading on its own.
@@ -145,7 +145,7 @@ def generate(
         ]
     ).to(device)
     position = (mask[:, : known + width].cumsum(1) - 1).clamp(min=0)[:, known:]
-    cache = _joined(model, pasts, known + width + steps)
+    cache = _joined(model, pasts, known + width + min(steps, BLOCK))
     width += known
     logits = _prefill(model, cache, ids.to(device), mask[:, :width], position, [len(new) for new in fresh])
     order = {prompt: i for i, prompt in enumerate(unique)}
@@ -153,9 +153,14 @@ def generate(
     if len(unique) < len(requests):
         cache.batch_select_indices(index)
     logits, mask, position = logits[index], mask[index], position[index, -1:]
-    # One mask for all layers and steps, where our attention reads it; elsewhere the library makes its own of each step.
-    ours = model.config._attn_implementation == attention.NAME and remembers(model)
+    # One mask for all layers, where our attention reads it; elsewhere the library makes its own of each step.
+    rooms = [layer for layer in cache.layers if isinstance(layer, Room)]
+    ours = model.config._attn_implementation == attention.NAME and len(rooms) == len(cache.layers)
     seen = attention.added(mask[:, None, None].bool()) if ours else None
+    if seen is not None:
+        seen[..., width:] = -torch.inf
+    for room in rooms:
+        room.whole = ours
     uniforms = torch.stack([stream(request.sampling.seed, steps) for request in requests]).to(device)
     heat = torch.tensor([request.sampling.temperature for request in requests], dtype=torch.float64, device=device)
     cuts = Cuts.of([request.sampling for request in requests], device)
@@ -180,9 +185,14 @@ def generate(
             rows, token, mask, position, done = rows[live], token[live], mask[live], position[live], done[live]
             seen = None if seen is None else seen[live]
         position, columns = position + 1, width + step + 1
+        if rooms and columns > rooms[0].columns:
+            for room in rooms:
+                room.widen(min(columns + BLOCK, mask.shape[1]))
+        if seen is not None:
+            seen[..., columns - 1] = 0
         logits = model(
             input_ids=token[:, None],
-            attention_mask=mask[:, :columns] if seen is None else seen[..., :columns],
+            attention_mask=mask[:, :columns] if seen is None else seen[..., : rooms[0].columns],
             position_ids=position,
             past_key_values=cache,
         ).logits[:, -1]

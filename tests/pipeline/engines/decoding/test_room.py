@@ -9,7 +9,7 @@ from transformers import AutoModelForCausalLM, DynamicCache
 
 from pipeline.engines.decoding import attention, decode
 from pipeline.engines.decoding.decode import Past, Request, draw, generate, stream
-from pipeline.engines.decoding.room import Room, roomy
+from pipeline.engines.decoding.room import BLOCK, Room, roomy
 from pipeline.engines.model import Sampling
 
 NOBODY: Any = None
@@ -39,6 +39,18 @@ def test_a_cache_with_room_holds_what_the_librarys_holds(weights: Any) -> None:
     for found, expected in zip(ours.update(keys, values, 0), library.update(keys, values, 0), strict=True):
         assert torch.equal(found, expected)
     assert ours.get_seq_length() == library.get_seq_length() == 7
+
+
+def test_a_room_that_is_widened_holds_what_it_held_and_zeros() -> None:
+    room, states = Room(3, 2), torch.randn(3, 1, 2, 4)
+    room.update(states, states)
+    room.widen(5)
+    room.whole = True
+    keys, values = room.update(states[:, :, :1], -states[:, :, :1])
+    for found, last in ((keys, states), (values, -states)):
+        assert torch.equal(found[:, :, :2], states) and torch.equal(found[:, :, 2:3], last[:, :, :1])
+        assert found.is_contiguous() and not found[:, :, 3:].any()
+    assert room.get_seq_length() == 3
 
 
 def test_rows_that_are_read_apart_hold_what_they_hold_together() -> None:
@@ -75,9 +87,14 @@ def test_what_is_kept_of_a_row_is_a_copy_of_its_own_tokens(weights: Any) -> None
 def test_our_attention_draws_what_the_librarys_draws(model_dir: Path, weights: Any) -> None:
     other = AutoModelForCausalLM.from_pretrained(model_dir).eval()
     other.set_attn_implementation(attention.NAME)
-    asked = requests(24, 12)
-    found, expected = (generate(each, 100, {4}, asked, keep=False) for each in (other, weights))
+    asked = requests(24, 3 * BLOCK)
+    found, expected = (generate(each, 100, {4}, asked, keep=True) for each in (other, weights))
     assert [answer.ids for answer in found] == [answer.ids for answer in expected]
+    assert max(len(answer.ids) for answer in found) > 2 * BLOCK, "the room was widened twice"
+    for one, two in zip(found, expected, strict=True):
+        assert one.past.tokens == two.past.tokens
+        for ours, theirs in zip(one.past.layers, two.past.layers, strict=True):
+            torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-4)
 
 
 def test_rows_drawn_a_few_at_a_time_draw_the_same_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
