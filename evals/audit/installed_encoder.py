@@ -36,9 +36,9 @@ class Encoder:
     def __call__(self, texts: Sequence[str]) -> Array:
         """(texts, WIDTH), float32."""
         vectors = np.empty((len(texts), WIDTH), np.float32)
-        pieces = [self.tokenizer.encode(text).ids for text in texts]
+        pieces = [np.array(self.tokenizer.encode(text).ids, np.int32) for text in texts]
         for places in _of_one_length(pieces):
-            vectors[places] = self._embed(np.array([pieces[i] for i in places]))
+            vectors[places] = self._embed(np.stack([pieces[i] for i in places]))
         return vectors
 
     def _embed(self, ids: Array) -> Array:
@@ -80,7 +80,7 @@ class Encoder:
         return states * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
 
 
-def _of_one_length(pieces: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+def _of_one_length(pieces: Sequence[Array]) -> Iterator[list[int]]:
     """The places of texts that have as many word pieces, TOGETHER of these at a time."""
     for length, places in groupby(sorted(range(len(pieces)), key=lambda i: len(pieces[i])), lambda i: len(pieces[i])):
         same, most = list(places), max(1, TOGETHER // length)

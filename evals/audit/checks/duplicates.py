@@ -25,6 +25,7 @@ from evals.audit.near_duplicates import near_duplicates
 from evals.audit.places_by_hash import first_places
 from pipeline.core.id_set import IdSet, id_hash
 from pipeline.core.schema import digest
+from pipeline.engines.decoding.freed_memory import give_back
 from pipeline.reading.embedder import installed_model, unit_vectors
 from pipeline.tasks.talks import AuditSettings, Talk
 
@@ -87,6 +88,7 @@ def check(material: Material) -> Check:
         share(f"dialogues of {a} in {b}", _in_other(talks, hashes, a, b), 0)
         for a, b in combinations(sorted({cell.split for cell in hashes.cells}), 2)
     ]
+    give_back()  # the encoder's weights take its place
     findings.append(_near(talks, hashes, material.settings))
     return Check(
         "duplicates",
