@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -40,20 +41,26 @@ def together(hashes: np.ndarray) -> Iterator[np.ndarray]:
         yield order[begin:end]
 
 
+KINDS = "Qqii"  # of an id's hash, and of a place: its offset, sibling and rollout
+
+
 class IdPlaces:
     """Where the record of an id stands, of all records of a file; 24 bytes are held of each."""
 
     def __init__(self, placed: Iterable[tuple[str, Place]]):
-        found = ((id_hash(id), *place) for id, place in placed)
-        kinds = [("id", np.uint64), ("offset", np.int64), ("sibling", np.int32), ("rollout", np.int32)]
-        table = np.fromiter(found, np.dtype(kinds))
-        self.table = table[np.argsort(table["id"], kind="stable")]
+        found = [array(kind) for kind in KINDS]
+        for id, place in placed:
+            for column, value in zip(found, (id_hash(id), *place), strict=True):
+                column.append(value)
+        columns = [np.frombuffer(column, column.typecode) for column in found]
+        del found
+        order = np.argsort(columns[0], kind="stable").astype(np.int32)
+        for i, column in enumerate(columns):  # one at a time, so that one is there twice
+            columns[i] = column[order]
+        self.ids, *self.place = columns
 
     def of(self, id: str) -> Place | None:
         """Of the last record with the id; None where there is none."""
         hash = np.uint64(id_hash(id))
-        i = int(self.table["id"].searchsorted(hash, side="right")) - 1
-        if i < 0 or self.table["id"][i] != hash:
-            return None
-        _, *place = self.table[i].item()
-        return Place(*place)
+        i = int(self.ids.searchsorted(hash, side="right")) - 1
+        return Place(*(int(column[i]) for column in self.place)) if i >= 0 and self.ids[i] == hash else None
