@@ -10,6 +10,7 @@ whose messages say what to do. `docs/python.md` has an example that runs.
         print(dialogue.task.question, dialogue.turns[0].text)
 """
 
+import os
 from importlib import metadata
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,11 @@ else:
 
         return getattr(types, name)
 
+
+if "OMP_WAIT_POLICY" not in os.environ:
+    # Threads that wait soon give way, where PyTorch (GNU OpenMP) is imported after this: else two beside a busy process
+    # are several times slower than one.
+    os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 __version__ = metadata.version("maieutic")
 

@@ -337,8 +337,6 @@ def doctor(
 
 def main() -> None:
     """The entry point of the `maieutic` script."""
-    # Threads that wait soon give way (GNU OpenMP): else two beside a busy process are several times slower than one.
-    os.environ.setdefault("GOMP_SPINCOUNT", "3000")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the tokenizer warns when a process forks
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     # Ours is the one progress display; set these to 0 to see the libraries' own, of downloads for example.
@@ -396,3 +394,7 @@ def _open_next(*paths: Path | str) -> None:
         say("\nOpen next:")
     for path in paths:
         say(f"  {path}")
+
+
+if __name__ == "__main__":
+    main()

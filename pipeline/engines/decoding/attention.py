@@ -26,8 +26,8 @@ def one_token(
     scaling: float | None = None,
     **kwargs: Any,
 ) -> tuple[torch.Tensor, None]:
-    """`query` [rows, heads, tokens, width], `key` and `value` [rows, groups, known, width], `attention_mask`
-    [rows, 1, tokens, known], false, or -inf to be added, where a token is not seen. Gives [rows, tokens, heads,
+    """`query` [rows, heads, tokens, width], `key` and `value` [rows, groups, columns, width], `attention_mask`
+    [rows, 1, tokens, columns], false, or -inf to be added, where a token is not seen. Gives [rows, tokens, heads,
     width]."""
     rows, heads, tokens, width = query.shape
     if tokens > 1:

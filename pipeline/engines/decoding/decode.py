@@ -145,7 +145,9 @@ def generate(
         ]
     ).to(device)
     position = (mask[:, : known + width].cumsum(1) - 1).clamp(min=0)[:, known:]
-    cache = _joined(model, pasts, known + width + min(steps, BLOCK))
+    # Elsewhere what is empty is not read, and to widen would but cost copies.
+    ours = model.config._attn_implementation == attention.NAME and remembers(model)
+    cache = _joined(model, pasts, known + width + (min(steps, BLOCK) if ours else steps))
     width += known
     logits = _prefill(model, cache, ids.to(device), mask[:, :width], position, [len(new) for new in fresh])
     order = {prompt: i for i, prompt in enumerate(unique)}
@@ -155,7 +157,6 @@ def generate(
     logits, mask, position = logits[index], mask[index], position[index, -1:]
     # One mask for all layers, where our attention reads it; elsewhere the library makes its own of each step.
     rooms = [layer for layer in cache.layers if isinstance(layer, Room)]
-    ours = model.config._attn_implementation == attention.NAME and len(rooms) == len(cache.layers)
     seen = attention.added(mask[:, None, None].bool()) if ours else None
     if seen is not None:
         seen[..., width:] = -torch.inf
@@ -187,7 +188,7 @@ def generate(
         position, columns = position + 1, width + step + 1
         if rooms and columns > rooms[0].columns:
             for room in rooms:
-                room.widen(min(columns + BLOCK, mask.shape[1]))
+                room.widen(min(columns + BLOCK - 1, mask.shape[1]))
         if seen is not None:
             seen[..., columns - 1] = 0
         logits = model(

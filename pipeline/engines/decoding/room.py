@@ -52,6 +52,7 @@ class Room(DynamicLayer):
         if self.both is not None:
             keys, values = (torch.nn.functional.pad(part, (0, 0, 0, columns - part.shape[2])) for part in self.both)
             self.both = keys, values
+            self.at(self.rows, self.known)  # else the narrower ones are held until they are read again
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any

@@ -45,6 +45,8 @@ def test_a_room_that_is_widened_holds_what_it_held_and_zeros() -> None:
     room, states = Room(3, 2), torch.randn(3, 1, 2, 4)
     room.update(states, states)
     room.widen(5)
+    assert room.both is not None and room.keys is not None
+    assert room.keys.untyped_storage().data_ptr() == room.both[0].data_ptr(), "what it was before is let go of"
     room.whole = True
     keys, values = room.update(states[:, :, :1], -states[:, :, :1])
     for found, last in ((keys, states), (values, -states)):
