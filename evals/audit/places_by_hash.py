@@ -48,15 +48,15 @@ class IdPlaces:
     """Where the record of an id stands, of all records of a file; 24 bytes are held of each."""
 
     def __init__(self, placed: Iterable[tuple[str, Place]]):
-        found = [array(kind) for kind in KINDS]
+        found: list[array[int]] = [array(kind) for kind in KINDS]
         for id, place in placed:
             for column, value in zip(found, (id_hash(id), *place), strict=True):
                 column.append(value)
-        columns = [np.frombuffer(column, column.typecode) for column in found]
+        columns: list[np.ndarray] = [np.frombuffer(each, kind) for each, kind in zip(found, KINDS, strict=True)]
         del found
         order = np.argsort(columns[0], kind="stable").astype(np.int32)
-        for i, column in enumerate(columns):  # one at a time, so that one is there twice
-            columns[i] = column[order]
+        for i in range(len(columns)):  # one at a time, so that one is there twice
+            columns[i] = columns[i][order]
         self.ids, *self.place = columns
 
     def of(self, id: str) -> Place | None:
