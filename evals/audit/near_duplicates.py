@@ -14,7 +14,8 @@ from evals.audit.places_by_hash import together
 from pipeline.tasks.talks import Talk
 
 MOST = 20_000  # texts that are embedded, or as many as hold the first numbers where these are more
-EMBEDDED = 4096  # texts that are embedded at once, or as many as hold the same numbers where these are more
+EMBEDDED = 4096  # texts whose vectors are held at once, or as many as hold the same numbers where these are more
+TEXTS = 1024  # of these, whose words and word pieces are held at once
 BLOCK = 64  # rows whose similarities to all before them are held at once
 
 
@@ -37,11 +38,30 @@ def near_duplicates(
             break
         embedded += sum(map(len, kinds))
         members = np.concatenate(kinds)
-        vectors = embed([text_of(talks[i]) for i in members.tolist()])
+        vectors = _embedded(talks, members, text_of, embed)
         for kind, own in zip(kinds, np.split(vectors, np.cumsum([len(kind) for kind in kinds])[:-1]), strict=True):
             found = _first_alike(own, texts[kind], near)
             others[kind] = np.where(found < 0, -1, kind[found])
     return others, looked_at
+
+
+def _embedded(
+    talks: Sequence[Talk],
+    members: np.ndarray,
+    text_of: Callable[[Talk], str],
+    embed: Callable[[list[str]], np.ndarray],
+) -> np.ndarray:
+    """(members, width): some texts after others, so that few are held."""
+
+    def of_some(start: int) -> np.ndarray:
+        return embed([text_of(talks[i]) for i in members[start : start + TEXTS].tolist()])
+
+    first = of_some(0)
+    vectors = np.empty((len(members), first.shape[1]), first.dtype)
+    vectors[:TEXTS] = first
+    for start in range(TEXTS, len(members), TEXTS):
+        vectors[start : start + TEXTS] = of_some(start)
+    return vectors
 
 
 def _batches(numbers: np.ndarray, texts: np.ndarray) -> Iterator[list[np.ndarray]]:

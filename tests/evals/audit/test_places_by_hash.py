@@ -45,6 +45,7 @@ def test_a_near_duplicate_is_the_first_alike_with_the_same_numbers_and_other_wor
     by_text = {text: vectors[texts.index(text)] for text in texts}
     monkeypatch.setattr(near, "BLOCK", block)
     monkeypatch.setattr(near, "EMBEDDED", at_once)
+    monkeypatch.setattr(near, "TEXTS", 7)
 
     def embed(texts: list[str]) -> np.ndarray:
         return np.array([by_text[text] for text in texts])
