@@ -65,25 +65,10 @@ class Hashes:
 def check(material: Material) -> Check:
     talks = material.used()
     hashes, whole = _hashes(talks)
-    longer = _longer(talks, whole)
+    within = "within a condition" + (", seed and round, of what is trained on" if material.experiment else " and split")
+    longer = _beginning_of_another(talks, hashes, whole)
     del whole
-    earlier = first_places(hashes.text_in_cell())
-    findings = [
-        share(
-            "the same dialogue stands earlier",
-            _tried(talks, hashes, np.where(earlier < np.arange(len(talks)), earlier, -1), "is"),
-            MOST,
-            "within a condition" + (", seed and round, of what is trained on" if material.experiment else " and split"),
-            "no talks",
-        ),
-        share(
-            "the dialogue is the beginning of another",
-            _tried(talks, hashes, longer, "begins"),
-            MOST,
-            "trained on whole, the turns that they share are learned twice",
-            "no talks",
-        ),
-    ]
+    findings = [_word_for_word(talks, hashes, within), longer]
     findings += [
         share(f"dialogues of {a} in {b}", _in_other(talks, hashes, a, b), 0)
         for a, b in combinations(sorted({cell.split for cell in hashes.cells}), 2)
@@ -97,6 +82,22 @@ def check(material: Material) -> Check:
         f"At most {MOST:.0%} exact or beginnings, {MOST_NEAR:.0%} near, none across splits: what stands twice counts "
         "twice in training, and across a split it is examined on what it was trained on.",
         tuple(findings),
+    )
+
+
+def _word_for_word(talks: Sequence[Talk], hashes: Hashes, within: str) -> Finding:
+    earlier = first_places(hashes.text_in_cell())
+    earlier[earlier == np.arange(len(talks), dtype=np.int32)] = -1
+    return share("the same dialogue stands earlier", _tried(talks, hashes, earlier, "is"), MOST, within, "no talks")
+
+
+def _beginning_of_another(talks: Sequence[Talk], hashes: Hashes, whole: np.ndarray) -> Finding:
+    return share(
+        "the dialogue is the beginning of another",
+        _tried(talks, hashes, _longer(talks, whole), "begins"),
+        MOST,
+        "trained on whole, the turns that they share are learned twice",
+        "no talks",
     )
 
 
