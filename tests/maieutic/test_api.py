@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import os
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,18 @@ SMALL = (
 @pytest.fixture
 def experiment(tmp_path: Path) -> Experiment:
     return maieutic.load("quickstart", f"out={tmp_path}/run", *SMALL)
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [({}, "3000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "active"}, "None")],
+)
+def test_threads_that_wait_give_way_unless_the_user_says_how_they_wait(own: dict[str, str], expected: str) -> None:
+    others = {name: value for name, value in os.environ.items() if name not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
+    code = "import os, maieutic; print(os.environ.get('GOMP_SPINCOUNT'))"
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, cwd=ROOT, env=others | own, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == expected
 
 
 def test_importing_it_is_light_and_every_function_is_annotated_and_documented() -> None:
