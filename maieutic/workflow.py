@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -47,6 +47,7 @@ from pipeline.sandbox.checks import can_run
 if TYPE_CHECKING:
     from evals.report.summary_types import Summary
     from pipeline.datasets.export import ExportReport
+    from training.train_round import BesideBuilding
 
 
 @contextmanager
@@ -106,15 +107,17 @@ def make_rounds(experiment: Experiment, training: bool) -> None:
                 require_speakers(experiment, group)
             elif needs_training_first(experiment, group, round):
                 return
+            beside = _trained_beside(experiment, group, round) if training else None
             if experiment.executor == "ray":
                 from pipeline.building import cluster  # Ray need not be installed
 
                 cluster.build_round(experiment, group, round)
             else:
                 begins = training and not any(experiment.run.glob("dialogues/*.jsonl"))
-                run(build_round(experiment, group, round, look=first_look if begins else None))
+                look = first_look if begins else None
+                run(build_round(experiment, group, round, look=look, built=beside))
             run(branch_round(experiment, group, round))
-            select(experiment, group)
+            select(experiment, group, beside.selected if beside else ())
             if training:
                 from training.train_round import train_round  # heavy: TRL
 
@@ -126,6 +129,15 @@ def make_rounds(experiment: Experiment, training: bool) -> None:
                 else:
                     train_round(experiment, group, round)
     finish_rounds(experiment, training)
+
+
+def _trained_beside(experiment: Experiment, group: list[str], round: int) -> BesideBuilding | None:
+    """Who trains students while dialogues are made; None where these were made and selected before."""
+    if selected(experiment, group):
+        return None
+    from training.train_round import BesideBuilding
+
+    return BesideBuilding(experiment, group, round, partial(_select_one, experiment))
 
 
 def train_rounds(experiment: Experiment) -> None:
@@ -140,23 +152,18 @@ def train_rounds(experiment: Experiment) -> None:
         train_round(experiment, group, round)
 
 
-def select(experiment: Experiment, group: list[str]) -> None:
-    """Rejection sampling and datasets of a group of conditions; says what of each was kept."""
+def select(experiment: Experiment, group: list[str], before: Collection[str] = ()) -> None:
+    """Rejection sampling and datasets of a group of conditions, without those of which it was done just `before`; says
+    what of each was kept."""
     if selected(experiment, group):
         say(f"select {', '.join(group)}: there already")
         return
-    from pipeline.datasets.export import export  # heavy, with the next two: datasets
-    from pipeline.datasets.first_acts import mark_as_played
-    from pipeline.datasets.matching import mark_matched
+    from pipeline.datasets.matching import mark_matched  # heavy: datasets
 
     for name in group:
-        with stage(f"select {name}"):
-            report = export(experiment, name)
-        kept = _kept(report, experiment.conditions[name].method)
-        say(f"select {name}: {kept}{_leaks(experiment, report)}, {report.rows} rows, "
-            f"{report.nothing_learned} without anything to learn")  # fmt: skip
-        if experiment.conditions[name].first_acts == "as_played":
-            say(f"first acts {name}: {mark_as_played(experiment, name)}")
+        if name not in before:
+            with stage(f"select {name}"):
+                _select_one(experiment, name)
     if experiment.with_regime("matched"):
         from training.trainers.sft import token_counter  # heavy: TRL
 
@@ -166,6 +173,18 @@ def select(experiment: Experiment, group: list[str]) -> None:
                 f"{match.kept_tokens} of {match.tokens} student tokens, {match.tasks} tasks, {match.common} in common"
             )
     finish_select(experiment, group)
+
+
+def _select_one(experiment: Experiment, name: str) -> None:
+    from pipeline.datasets.export import export  # heavy, as the next: datasets
+    from pipeline.datasets.first_acts import mark_as_played
+
+    report = export(experiment, name)
+    kept = _kept(report, experiment.conditions[name].method)
+    say(f"select {name}: {kept}{_leaks(experiment, report)}, {report.rows} rows, "
+        f"{report.nothing_learned} without anything to learn")  # fmt: skip
+    if experiment.conditions[name].first_acts == "as_played":
+        say(f"first acts {name}: {mark_as_played(experiment, name)}")
 
 
 def _kept(report: ExportReport, method: Method) -> str:

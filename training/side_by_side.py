@@ -25,7 +25,7 @@ def train_each(
     """Each student's adapter, or why there is none, in this order; as many are trained at a time as have room, and then
     `meanwhile` is called once all wait for a process."""
     at_once = room_for(due)
-    if at_once > 1:
+    if at_once > 1 or any(processes.begun_early("train", cell) for cell in due):
         yield from processes.each(trained, "train", due, at_once, meanwhile)
         return
     for cell in due:

@@ -120,12 +120,17 @@ def _untrained_speakers(cell: Cell) -> Iterator[Cell]:
 
 
 async def build_round(
-    experiment: Experiment, group: list[str], round: int, shard: Shard | None = None, look: Look | None = None
+    experiment: Experiment,
+    group: list[str],
+    round: int,
+    shard: Shard | None = None,
+    look: Look | None = None,
+    built: Callable[[str], None] | None = None,
 ) -> list[Made]:
     """Dialogues of one round, for every condition of the group and every seed, or a shard of them.
 
-    `look` comes before them, with the engines that they are made with. Raises ConfigError where the source has no
-    task.
+    `look` comes before them, with the engines that they are made with; `built` is told of each condition once its
+    dialogues are there, of all seeds. Raises ConfigError where the source has no task.
     """
     can_run(experiment.has_code)
     if shard:
@@ -136,11 +141,14 @@ async def build_round(
     if look:
         await look(experiment, casting, tasks)
     made = []
-    for cell in cells(experiment, speaking(experiment, group), round):
-        if shard and cell.condition_name in left_by_shards(experiment, group):
-            say(f"{cell.label('build')}: talk of people, and what is remembered, are left to the whole build")
-        else:
-            made.append(Made(cell, await _build_cell(cell, casting, tasks, bad, shard)))
+    for name in speaking(experiment, group):
+        for cell in cells(experiment, [name], round):
+            if shard and name in left_by_shards(experiment, group):
+                say(f"{cell.label('build')}: talk of people, and what is remembered, are left to the whole build")
+            else:
+                made.append(Made(cell, await _build_cell(cell, casting, tasks, bad, shard)))
+        if built:
+            built(name)
     return made
 
 

@@ -173,10 +173,13 @@ def each(
             yield cell, came
 
 
-def begin_early(work: Work, stage_name: str, due: Sequence[Cell], at_once: int, after: str) -> None:
+def begin_early(work: Work, stage_name: str, due: Sequence[Cell], at_once: int, after: str = "") -> None:
     """Begin what a later stage will ask `each` for, once all that is begun has a process, and the same cell's stage
-    `after` is made where that is under way. Nothing but where as many processes are kept as go `at_once`."""
-    for pool in KEPT.get() or []:
+    `after` is made where that is under way. Nothing where no processes are `kept`, or not as many as go `at_once`."""
+    pools = KEPT.get()
+    if pools == [] and due:
+        pools.append(Pool(at_once))
+    for pool in pools or []:
         if pool.at_once == at_once:
             for cell in due:
                 pool.begin(work, cell.label(stage_name), cell, pool.begun.get(cell.label(after)))

@@ -109,6 +109,16 @@ def test_nothing_begins_early_without_kept_processes_or_with_another_number_of_t
     assert begun == [False, False, True]
 
 
+def test_work_that_began_before_its_stage_is_fetched_by_it_from_the_same_process(own, tmp_path: Path) -> None:
+    first, second, *_ = (cell for cell in six(tmp_path / "log") if cell.seed != 2)
+    with kept():
+        begin_early(own.process, "train", [first], 1)
+        assert (begun_early("train", first), begun_early("train", second)) == (True, False)
+        (_, one), (_, other) = each(own.process, "train", [first, second], 1)
+    assert one == other
+    assert (tmp_path / "log").read_text().split("\n")[:-1] == ["did facts seed 1", "did facts seed 3"]
+
+
 def test_processes_end_with_a_stage_in_which_nothing_began_early(own, tmp_path: Path) -> None:
     first, *_ = six(tmp_path / "log")
     with kept():
