@@ -14,7 +14,7 @@ from pipeline.knowledge.condition import ONLINE
 from pipeline.runs import processes
 from pipeline.runs.directory import adapter_before
 from training.largest_pass import memory_of
-from training.memory_needed import FACTOR, sizes_of
+from training.memory_needed import FACTOR, Memory, sizes_of
 from training.one_student import trained
 from training.student import train
 
@@ -24,8 +24,8 @@ def train_each(
 ) -> Iterator[tuple[Cell, Path | MaieuticError]]:
     """Each student's adapter, or why there is none, in this order; as many are trained at a time as have room, and then
     `meanwhile` is called once all wait for a process."""
-    at_once = room_for(due)
-    if at_once > 1 or any(processes.begun_early("train", cell) for cell in due):
+    at_once = processes.kept_at_once() or room_for(due)
+    if at_once > 1:
         yield from processes.each(trained, "train", due, at_once, meanwhile)
         return
     for cell in due:
@@ -35,20 +35,39 @@ def train_each(
             yield cell, error
 
 
-def room_for(due: Sequence[Cell]) -> int:
-    """How many of these can be trained at a time; 1 where they play with models of others, or on a server."""
+def room_for(due: Sequence[Cell], left: float = 0.0) -> int:
+    """How many of these can be trained at a time, beside what is `left` to other work here, in bytes; 1 where they play
+    with models of others, or on a server."""
     playing = [cell.experiment for cell in due if cell.condition.method in ONLINE]
     if len(due) < 2 or not all(map(_plays_by_itself, playing)):
         return 1
     experiments = {cell.experiment.base: cell.experiment for cell in due}.values()
-    return processes.room_for(len(due), max(_needed(each, bool(playing)) for each in experiments))
+    return processes.room_for(len(due), max(_needed(each, bool(playing)) for each in experiments), left)
+
+
+def room_beside_building(due: Sequence[Cell]) -> int:
+    """How many of these can be trained at a time while dialogues are made; 1 where others' weights are opened here, of
+    which nobody knows how much they take."""
+    experiment = due[0].experiment
+    speaking = {(experiment.engine_of(role).kind, experiment.role(role).model) for role in ROLES}
+    if any(kind == "vllm" or (kind == "transformers" and model != experiment.base) for kind, model in speaking):
+        return 1
+    return room_for(due, left=_of_engines(_memory(experiment)))
 
 
 def _needed(experiment: Experiment, plays: bool) -> float:
     """Bytes of one process that trains a student of this base."""
-    needed = memory_of(experiment, sizes_of(experiment.base, experiment.training.lora))
-    beside = 2 * MEMORY + needed.weights if plays else 0  # what engines remember, and a partner's weights
-    return FACTOR * needed.total + beside
+    needed = _memory(experiment)
+    return FACTOR * needed.total + (_of_engines(needed) if plays else 0)
+
+
+def _memory(experiment: Experiment) -> Memory:
+    return memory_of(experiment, sizes_of(experiment.base, experiment.training.lora))
+
+
+def _of_engines(needed: Memory) -> int:
+    """Bytes of what engines remember, and of a speaker's weights."""
+    return 2 * MEMORY + needed.weights
 
 
 def _plays_by_itself(experiment: Experiment) -> bool:

@@ -19,7 +19,7 @@ from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.directory import adapter_before, adapter_path, untrained_path
 from pipeline.runs.processes import begin_early, begun_early
-from pipeline.runs.progress import say, seconds
+from pipeline.runs.progress import say, seconds, stage
 from pipeline.runs.student_files import RECORD
 from training.adapter import is_done, made_from
 from training.inputs.student_rows import student_rows
@@ -43,16 +43,17 @@ class BesideBuilding:
         if not names or built == speaking(self.experiment, self.group)[-1] or self._at_once < 2:
             return
         for name in names:
-            self.select(name)
+            with stage(f"dataset {name}"):  # by its planned label it would come after all that is to be built
+                self.select(name)
             self.selected.append(name)
         due = [cell for cell in cells(self.experiment, names, self.round) if _is_due(cell)]
         begin_early(trained, "train", due, self._at_once)
 
     @cached_property
     def _at_once(self) -> int:
-        from training.side_by_side import room_for  # heavy: TRL
+        from training.side_by_side import room_beside_building  # heavy: TRL
 
-        return room_for(cells(self.experiment, self.group, self.round))
+        return room_beside_building(cells(self.experiment, self.group, self.round))
 
     def _needs_only(self, built: str, name: str) -> bool:
         """Whether its students learn from the dialogues of `built` and nothing else: not in proportion to others, from
@@ -121,6 +122,7 @@ def _is_there(cell: Cell) -> bool:
         _leave_untrained(cell, error)
         return True
     if there:
+        untrained_path(cell).unlink(missing_ok=True)  # of an earlier call
         say(f"{cell.label('train')}: there already")
     return there
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from scipy.special import stdtr, stdtrit
+
 from evals.metrics.metric import SignedSum
 from evals.stats.intervals import (
     Tables,
@@ -17,7 +19,6 @@ from evals.stats.intervals import (
     seeds_and_tasks,
     squares,
 )
-from evals.stats.student_t import quantile, share_below
 
 
 class Difference(NamedTuple):
@@ -58,7 +59,7 @@ def _match(a: Sequence[int], b: Sequence[int]) -> tuple[Sequence[int], Sequence[
 
 def detectable(se: float, df: float) -> float:
     """The smallest true difference that 80% of runs find at a two-sided 5%, were the spread known (`Difference`)."""
-    return se * (quantile(df, 0.975) + quantile(df, 0.8))
+    return se * float(stdtrit(df, 0.975) + stdtrit(df, 0.8))
 
 
 def sides(
@@ -112,7 +113,7 @@ def contrast(
         value = sum(ratio.weight * ratio.value for ratio in ratios)
         se, df = squares(ratios, total.shares).spread()
         low, high = interval_around(value, ratios, se, df, bounds(ratios, total.shares))
-        p = 2 * share_below(df, -abs(value) / se)  # NaN where se is
+        p = float(2 * stdtr(df, -abs(value) / se))  # NaN where se is
         least = detectable(se, df)
         paired = same_seeds and 2 * len(set.intersection(*sat)) > max(map(len, sat))
     return Difference(

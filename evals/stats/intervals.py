@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import stdtrit
 
 from evals.metrics.case import Case
 from evals.metrics.metric import SignedSum, ratio
-from evals.stats.student_t import quantile
 from pipeline.judging.wilson import wilson_interval
 
 Array = np.ndarray
@@ -142,7 +142,7 @@ class Squares(NamedTuple):
         df = min(df, fewest - 1) if fewest < columns else df
         se, least = math.sqrt(total / (rows * columns)), math.sqrt(floor)
         # What counts allow is no estimate of a spread, so few seeds do not widen it: a normal's reach, not a t's.
-        return (se, df) if se >= least or se * quantile(df, 0.975) >= least * Z else (least, math.inf)
+        return (se, df) if se >= least or se * stdtrit(df, 0.975) >= least * Z else (least, math.inf)
 
 
 def effective_draws(hits: Array, n: Array) -> float:
@@ -228,7 +228,7 @@ def interval_around(
     least, most = limits or bounds(ratios)
     if math.isnan(se):
         return least, most  # one cell says nothing about its own spread
-    reach = se * quantile(df, 0.975)
+    reach = se * float(stdtrit(df, 0.975))
     return min(value, max(least, value - reach)), max(value, min(most, value + reach))
 
 

@@ -12,9 +12,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import stdtrit
 
 from evals.stats.intervals import Rate
-from evals.stats.student_t import quantile
 
 Array = np.ndarray
 
@@ -40,7 +40,7 @@ def kaplan_meier(times: Array, happened: Array, clusters: Array) -> list[Surviva
             apart = np.bincount(cluster[now], minlength=count) - hazard * np.bincount(cluster[at_risk], minlength=count)
             influence += apart / (n * (1 - hazard))
         se = share * math.sqrt(count / (count - 1) * float((influence**2).sum())) if count > 1 else math.nan
-        reach = se * quantile(count - 1, 0.975) if count > 1 else math.nan
+        reach = se * float(stdtrit(count - 1, 0.975)) if count > 1 else math.nan
         low, high = (max(0.0, share - reach), min(1.0, share + reach)) if count > 1 else (math.nan, math.nan)
         curve.append(SurvivalTime(int(time), Rate(share, low, high, n)))
     return curve

@@ -93,7 +93,7 @@ def youden_j(tasks: Iterable[Wording]) -> float:
     Words and pairs of words count with their frequency; a number is one of three words, by its size.
     Minimal pairs stay in one fold, or the twin would push the guess the other way.
     """
-    # Heavy (45 MiB): not for every report and audit that only reads wordings.
+    # Heavy: not for all that only read wordings.
     from evals.stats.bag_of_words import FOLDS, bags_of_words, folds, logistic
 
     rows = [task for task in tasks if task.specification in COMPARED]

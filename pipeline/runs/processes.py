@@ -138,17 +138,22 @@ def kept() -> Iterator[None]:
             pool.end()
 
 
-def room_for(count: int, needed: float) -> int:
+def kept_at_once() -> int:
+    """How many go at a time of those processes that are kept; 0 where none are."""
+    return sum(pool.at_once for pool in KEPT.get() or [])
+
+
+def room_for(count: int, needed: float, left: float = 0.0) -> int:
     """How many of `count` pieces of work fit at a time: by cores, and by the bytes that each needs beside its own
-    Python; 1 on a GPU."""
+    Python; 1 on a GPU. `left` are bytes for work that goes on here; who asks for that is told of no want of memory."""
     import torch  # heavy
 
     if torch.accelerator.is_available() or int(os.environ.get("WORLD_SIZE", "1")) > 1:
         return 1
     give_back()
     wanted, free = min(count, torch.get_num_threads()), psutil.virtual_memory().available
-    fit = max(1, min(wanted, int(free / (AROUND + needed))))
-    if fit < wanted:
+    fit = max(1, min(wanted, int((free - left) / (AROUND + needed))))
+    if fit < wanted and not left:
         each = f"each takes {(AROUND + needed) / 2**30:.1f} GiB of memory, and {free / 2**30:.1f} are free"
         say(f"{fit} of {wanted} at a time: {each}")
     return fit

@@ -130,7 +130,9 @@ class WholeRun:
         if stage := self.running:
             self.seconds[self.at] = self._spent()
             if self.done and stage.size:
-                self._measure(stage, stage.size * (1 - self.first / max(self.total, self.done)))
+                # Of one that went on before it was looked at, what was done before that belongs to others.
+                spent = self.clock() - self.began_stage if self.first > 0 else self._spent()
+                self._measure(stage, spent, stage.size * (1 - self.first / max(self.total, self.done)))
             self.last_end = self.clock()
         self.now = ""
         self.store()
@@ -175,10 +177,10 @@ class WholeRun:
         """How much of the running stage this call has done; 0 where that is unknown."""
         return max(self.done - max(self.first, 0), 0) / self.total if self.running and self.total else 0.0
 
-    def _measure(self, stage: PlannedStage, size: float) -> None:
+    def _measure(self, stage: PlannedStage, spent: float, size: float) -> None:
         for kind in stage.kinds:
             so_far = self.took.get(kind, Took())
-            self.took[kind] = Took(seconds=so_far.seconds + self._spent(), size=so_far.size + size)
+            self.took[kind] = Took(seconds=so_far.seconds + spent, size=so_far.size + size)
         if BUILD in stage.kinds and (answers := self._answers() - self.answered):
             self.took[ANSWER] = Took(seconds=self.took[BUILD].seconds, size=answers)
 

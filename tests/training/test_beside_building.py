@@ -17,6 +17,7 @@ from pipeline.runs.directory import is_trained
 from pipeline.runs.processes import begun_early, kept
 from tests.training.test_side_by_side import two_threads  # noqa: F401 (a fixture)
 from tests.training.test_student import experiment, row
+from training.side_by_side import room_beside_building
 from training.train_round import BesideBuilding, train_round
 
 PLAYED = {
@@ -68,6 +69,14 @@ def test_nothing_is_trained_early_of_dialogues_that_are_to_be_made_again(embedde
     with kept():
         students("facts")
         assert not students.selected and not begun(made)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_no_room_is_reckoned_beside_weights_of_which_nobody_knows_how_much_they_take(embedded, qwen3, tmp_path):
+    made = beside(embedded, tmp_path).experiment
+    for partner, room in ((str(embedded), 2), (str(qwen3), 1)):
+        other = made.model_copy(update={"partner": made.partner.model_copy(update={"model": partner})})
+        assert room_beside_building(cells(other, ["facts", "volunteer"], 0)) == room
 
 
 def test_nothing_is_trained_early_where_students_are_trained_one_at_a_time(embedded, tmp_path):

@@ -118,6 +118,17 @@ def test_a_training_from_a_checkpoint_is_measured_by_what_it_did_itself(tmp_path
     assert whole.progress().left == pytest.approx(10.0)
 
 
+def test_a_training_that_is_looked_at_near_its_end_is_not_measured_by_what_came_before(tmp_path, clock):
+    whole = WholeRun(tmp_path, [PLAN[3], PLAN[3]._replace(label="train a seed 2")], clock)
+    clock.now += 60.0  # it goes on meanwhile
+    whole.begin("train a seed 1", 0)
+    for step in (96, 97, 98, 99, 100):
+        clock.now += 1.0
+        whole.tick(step, 100)
+    whole.end()
+    assert whole.progress().left == pytest.approx(100.0)
+
+
 def test_a_stage_that_never_begins_is_done_when_a_later_one_begins(tmp_path, clock):
     whole = WholeRun(tmp_path, PLAN, clock)
     whole.begin("train a seed 1", 0)
