@@ -14,7 +14,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import expit
 
@@ -54,6 +53,8 @@ def folds(groups: Sequence[str]) -> NDArray[np.intp]:
 def logistic(counts: csr_array, kind: NDArray[np.bool_]) -> tuple[NDArray[np.float64], float]:
     """Weights and bias of a logistic regression of `kind` [rows] on `counts` [rows, columns]. Both kinds weigh as much,
     and half the square of the weights is added to the loss (C of 1)."""
+    from scipy.optimize import minimize  # heavy: not for every report and audit that reads wordings
+
     sign = np.where(kind, 1.0, -1.0)
     share = len(kind) / 2 / np.where(kind, kind.sum(), (~kind).sum())
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evals.stats.bag_of_words import FOLDS, bags_of_words, folds, logistic
 from evals.stats.intervals import Rate
 from pipeline.core.schema import Specification, Task, digest
 from pipeline.tasks.loading import of_one_source
@@ -93,9 +94,6 @@ def youden_j(tasks: Iterable[Wording]) -> float:
     Words and pairs of words count with their frequency; a number is one of three words, by its size.
     Minimal pairs stay in one fold, or the twin would push the guess the other way.
     """
-    # Heavy: not for all that only read wordings.
-    from evals.stats.bag_of_words import FOLDS, bags_of_words, folds, logistic
-
     rows = [task for task in tasks if task.specification in COMPARED]
     if len(rows) > MOST:
         rows = sorted(rows, key=_hash)[:MOST]

@@ -118,7 +118,7 @@ def test_a_training_from_a_checkpoint_is_measured_by_what_it_did_itself(tmp_path
     assert whole.progress().left == pytest.approx(10.0)
 
 
-def test_a_training_that_is_looked_at_near_its_end_is_not_measured_by_what_came_before(tmp_path, clock):
+def test_a_training_looked_at_near_its_end_is_measured_from_then_on(tmp_path, clock):
     whole = WholeRun(tmp_path, [PLAN[3], PLAN[3]._replace(label="train a seed 2")], clock)
     clock.now += 60.0  # it goes on meanwhile
     whole.begin("train a seed 1", 0)
