@@ -75,7 +75,7 @@ def _failed_by_engine(cell: Cell) -> bool:
 def _is_due(cell: Cell) -> bool:
     """Whether it is not trained yet, and has something to learn from."""
     try:
-        return not is_done(adapter_path(cell), made_from(cell, student_rows(cell), adapter_before(cell)))
+        return not _is_made(cell)
     except NothingToTrain:
         return False
 
@@ -117,7 +117,7 @@ def train_round(
 def _is_there(cell: Cell) -> bool:
     """Whether there is nothing to be done for this student; it is said why."""
     try:
-        there = is_done(adapter_path(cell), made_from(cell, student_rows(cell), adapter_before(cell)))
+        there = _is_made(cell)
     except NothingToTrain as error:
         _leave_untrained(cell, error)
         return True
@@ -125,6 +125,11 @@ def _is_there(cell: Cell) -> bool:
         untrained_path(cell).unlink(missing_ok=True)  # of an earlier call
         say(f"{cell.label('train')}: there already")
     return there
+
+
+def _is_made(cell: Cell) -> bool:
+    """Whether its adapter is of what it would be made of now. Raises NothingToTrain where that is nothing."""
+    return is_done(adapter_path(cell), made_from(cell, student_rows(cell), adapter_before(cell)))
 
 
 def _leave_untrained(cell: Cell, error: NothingToTrain) -> None:

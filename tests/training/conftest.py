@@ -62,3 +62,10 @@ def qwen3(base_tokenizer, tmp_path_factory) -> Path:
     ).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture
+def two_threads():
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(1)

@@ -15,7 +15,6 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Failure
 from pipeline.runs.directory import is_trained
 from pipeline.runs.processes import begun_early, kept
-from tests.training.test_side_by_side import two_threads  # noqa: F401 (a fixture)
 from tests.training.test_student import experiment, row
 from training.side_by_side import room_beside_building
 from training.train_round import BesideBuilding, train_round

@@ -27,13 +27,6 @@ from training.student import train
 from training.train_round import train_round
 
 
-@pytest.fixture
-def two_threads():
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(1)
-
-
 def two_seeds(model: Path, out: Path, **settings) -> list[Cell]:
     made = experiment(model, out, [row(n, seed) for n in range(6) for seed in (1, 2)], **settings)
     return [Cell(made.model_copy(update={"seeds": (1, 2)}), "facts", seed) for seed in (1, 2)]
