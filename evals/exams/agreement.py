@@ -25,6 +25,9 @@ first answers tell them apart. With ours, theirs for the beliefs before, and min
   answer yet, and the partner's latest answer in public is another; _right, _wrong: where ours is right, wrong. (A
   partner that echoes a slip of the student's own is not one that disagrees.)
 - converged = mine = yours / pairs that began with two different held beliefs: agreement without concordance.
+- converged_null, collapse_null: the same pairs, both asked once more before any turn. A belief is a few draws, so two
+  that differ by chance may be equal the next time, and would seem to have converged whatever was said.
+  convergence_self = converged@self - converged_null@self, collapsing_self alike; _cross with the base.
 - persuasiveness = yours = ours / the same pairs; _right, _wrong as above. persuaded = mine = theirs / the same pairs.
 Unsure (no answer with half of the samples) is equal to nothing. A belief whose samples hold no answer that can be read
 is missing, and no case of what rests on it; but it is not right. NaN where no pair began apart, or nobody disagreed.
@@ -42,14 +45,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from evals.metrics.case import Case, Hits, tally
-from evals.metrics.metric import EVERYWHERE, Metric, alike, difference
+from evals.metrics.metric import EVERYWHERE, HIDDEN, Metric, alike, difference
 from evals.metrics.reader import ANSWERS
 from evals.sitting.exam import Bar, Exam
-from evals.sitting.movable_pairs import MOVABLE, Pair, apart, most, movable, talk, unread
+from evals.sitting.movable_pairs import MOVABLE, PEER, Pair, apart, most, movable, talk, unread
 from evals.sitting.sitting import SOLO, Sitting
-from pipeline.core.schema import Task
+from pipeline.core.schema import Belief, Party, Task
 from pipeline.dialogue.episode import Played
+from pipeline.engines.model import Model
 from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.view import view
+from pipeline.prompts.prompts import Prompts
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.stored import reading
 
@@ -67,6 +73,18 @@ GAINS = (
         "final_right@solo",
         "final_right with the untrained base as the partner - alone with content-free turns",
         reader=ANSWERS,
+    ),
+    *(
+        difference(
+            f"{name}_{arm}",
+            f"{of}@{arm}",
+            f"{of}_null@{arm}",
+            f"{of}@{arm}, less what asking both once more before any turn gives",
+            reader=ANSWERS,
+            shown=HIDDEN,
+        )
+        for name, of in (("convergence", "converged"), ("collapsing", "collapse"))
+        for arm in ("self", "cross")
     ),
 )
 OF_PAIRS = (
@@ -90,6 +108,8 @@ OF_PAIRS = (
             "assertiveness_right": "the same where its first answer is right",
             "assertiveness_wrong": "the same where its first answer is wrong",
             "converged": "final beliefs equal / pairs that began with two different beliefs",
+            "converged_null": "both asked once more before any turn: equal / the same pairs",
+            "collapse_null": "both asked once more before any turn: equal and wrong / the pairs of `collapse`",
             "persuasiveness": "the partner's final belief is the student's first / pairs that began with two "
             "different beliefs",
             "persuasiveness_right": "the same where the student's first belief is right",
@@ -109,7 +129,8 @@ async def agreement(sitting: Sitting) -> list[Case]:
     async def pair(task: Task, sample: int, arm: str) -> Hits:
         partner = sitting.student if arm == "self" else sitting.peer
         met = await talk(sitting, task, partner, task.id, "pair", sample)
-        hits = movable(met) + of_pair(met) + alone(task, met.played)
+        again = await once_more(sitting, met, partner, sitting.key(task.id, "pair", sample, "again"))
+        hits = movable(met) + of_pair(met) + by_chance(met, again) + alone(task, met.played)
         return [(id, f"{metric}@{arm}", hit) for id, metric, hit in hits]
 
     async def solo(task: Task, sample: int) -> Hits:
@@ -126,6 +147,37 @@ async def agreement(sitting: Sitting) -> list[Case]:
 def with_one_answer(tasks: Iterable[Task]) -> list[Task]:
     """The tasks that pairs sit: nothing is missing, and there is something to work out."""
     return [task for task in tasks if not task.missing and task.specification != "false_premise"]
+
+
+async def once_more(sitting: Sitting, pair: Pair, partner: Model, key: str) -> dict[Party, Belief]:
+    """What both answer when they are asked again before any turn; empty where they began equal."""
+    before = pair.played.before
+    if unread(*before.values()) or equal(before["student"].answer, before["partner"].answer):
+        return {}
+    k, theirs = sitting.experiment.exams.beliefs, sitting.experiment.prompts("partner")
+    seats: list[tuple[Party, Model, Prompts]] = [
+        ("student", sitting.student, sitting.prompts),
+        ("partner", partner, theirs),
+    ]
+    return {
+        party: await sitting.believe(model, view(pair.task, PEER, (), party, prompts), k, f"{key}-{party}", pair.task)
+        for party, model, prompts in seats
+    }
+
+
+def by_chance(pair: Pair, again: dict[Party, Belief]) -> Hits:
+    """Those that would seem to have come together without a word, of those that began with two different beliefs."""
+    if not again or unread(*again.values()):
+        return []
+    task, ours, theirs = pair.task, pair.played.before["student"], pair.played.before["partner"]
+    same = bool(again["student"].answer) and equal(again["student"].answer, again["partner"].answer)
+    right = same and equal(again["student"].answer, task.answer)
+    hits: Hits = []
+    if apart(ours, theirs):
+        hits.append((task.id, "converged_null", float(same)))
+    if any(belief.answer and equal(belief.answer, task.answer) for belief in (ours, theirs)):
+        hits.append((task.id, "collapse_null", float(same and not right)))
+    return hits
 
 
 def alone(task: Task, played: Played) -> Hits:
@@ -169,7 +221,7 @@ def _ratios(experiment: Experiment, understands: bool) -> set[str]:
 def _answers(experiment: Experiment, tasks: list[Task]) -> int:
     turns, k = experiment.exam_turns, experiment.exams.beliefs
     places = experiment.exams.episodes * len(with_one_answer(tasks))
-    return places * (2 * most(turns, k) + turns + 2 * k)
+    return places * (2 * (most(turns, k) + 2 * k) + turns + 2 * k)
 
 
 EXAM = Exam(

@@ -130,6 +130,33 @@ def test_who_never_moves_holds_and_whose_partner_yields_wins():
     assert stuck["concordance@self"] == stuck["agreement@self"] == (2, 2)  # with itself it begins and ends equal
 
 
+class Draws(Says):
+    """Two answers, as the seed falls."""
+
+    async def complete(self, messages, sampling):
+        return Completion(f"The answer is {(42, 7)[sampling.seed % 2]}.", tokens=4, prompt_tokens=9)
+
+
+def test_who_is_moved_by_nothing_said_converges_as_often_as_when_asked_twice():
+    exp, student = experiment(turns=2, episodes=300), Draws("")
+    exp = exp.model_copy(update={"exams": exp.exams.model_copy(update={"beliefs": 1})})
+    sitting = Sitting(experiment=exp, student=student, peer=student, seed=1, tasks=(FULL,))
+    cases = {case.metric: case for case in asyncio.run(agreement(sitting))}
+    for met, null in (("converged@cross", "converged_null@cross"), ("collapse@cross", "collapse_null@cross")):
+        assert cases[met].n == cases[null].n > 100
+        assert abs(cases[met].hits - cases[null].hits) / cases[met].n < 0.12
+    assert 0.4 < cases["converged_null@cross"].hits / cases["converged_null@cross"].n < 0.6
+
+
+def test_nobody_is_asked_twice_where_both_began_equal_and_the_firm_are_equal_by_talk_alone():
+    won = sit(Says("The answer is 42."), Yields("The answer is 7."))
+    assert (won["converged@cross"], won["converged_null@cross"]) == ((2, 2), (0, 2))
+    assert (won["collapse@cross"], won["collapse_null@cross"]) == ((0, 2), (0, 2))
+    assert not {"converged_null@self", "collapse_null@self"} & won.keys()
+    sums_of = sums(EXAM)
+    assert sums_of["convergence_cross"] == {"converged@cross": 1, "converged_null@cross": -1}
+
+
 def test_a_partner_that_is_right_is_worth_what_it_adds_to_the_same_student_alone():
     found = sit(Yields("The answer is 7."), Says("The answer is 42."))
     value = {name: found[name][0] / found[name][1] for name in ("final_right@cross", "final_right@self")}

@@ -54,10 +54,13 @@ def movable(mine: Student, theirs: Student, turns: int, at: str = "", selves: bo
             continue
         if "right" in pair.first:
             sums.note(f"collapse{at}", weight, same and not right)
+            if at:
+                sums.note(f"collapse_null{at}", weight, False)  # its private answer is the same each time
         stuck = pair.capped and not same and (len(pair.turns) < 3 or pair.turns[-3].beliefs == pair.turns[-1].beliefs)
         sums.note(f"stalemate{at}", weight, stuck)
         if at:
             sums.note(f"converged{at}", weight, same)
+            sums.note(f"converged_null{at}", weight, False)
             sums.note(f"persuaded{at}", weight, mine_after == yours)
             for part in ("", "_right" if ours == "right" else "_wrong"):
                 sums.note(f"persuasiveness{part}{at}", weight, yours_after == ours)
