@@ -31,6 +31,8 @@ from pipeline.sandbox.checks import can_run
 from training.tracking import SampleDialogue, log_exams
 
 SAMPLES = 3  # dialogues with each exam partner that a tracker is shown
+TOGETHER = 4  # students that share an engine's batches: one waits for its longest talk at the end of every exam
+EVERY = 0.2  # seconds between two looks at how far one is
 
 
 def examine_all(experiment: Experiment) -> None:
@@ -88,18 +90,49 @@ def _sit_all(experiment: Experiment, due: Sequence[Cell], tasks: Tasks) -> None:
         return
     before = [cell for cell in due if cell.condition_name == BEFORE_WARMUP]
     if before:
-        asyncio.run(_sit_in_turn(experiment.without_warmup(), before, tasks))
-    asyncio.run(_sit_in_turn(experiment, [cell for cell in due if cell not in before], tasks))
+        asyncio.run(sit_on_one_base(experiment.without_warmup(), before, tasks))
+    asyncio.run(sit_on_one_base(experiment, [cell for cell in due if cell not in before], tasks))
 
 
-async def _sit_in_turn(experiment: Experiment, due: Sequence[Cell], tasks: Tasks) -> None:
-    """One after the other, on one base's engines."""
-    casting, answers = Casting(experiment, newest_adapter), most_answers(experiment, tasks[0], len(tasks[1]))
+async def sit_on_one_base(experiment: Experiment, due: Sequence[Cell], tasks: Tasks) -> None:
+    """On one base's engines, in one loop: so many at a time as share their batches. An error is raised once those
+    before it have sat, and stops those after it."""
+    casting, at_once = Casting(experiment, newest_adapter), share_batches(experiment)
     casting.announce(cell for cell in due if cell.condition_name not in UNTRAINED)
-    for cell in due:
-        with stage(cell.label("examine"), answers) as progress:
-            took = await sit(cell, casting, tasks, progress)
-        _note(cell, took)
+    free, said = asyncio.Semaphore(at_once), dict[tuple[str, int, int], tuple[int, int]]()
+
+    async def sits(cell: Cell) -> Sat:
+        async with free:
+            own = Casting(experiment, newest_adapter)  # which counts what this student and its partners answer
+            return await sit(_with_its_part(cell, at_once), own, tasks, lambda *step: said.update({cell.key: step}))
+
+    sittings = [asyncio.create_task(sits(cell)) for cell in due]
+    try:
+        for i, (cell, sitting) in enumerate(zip(due, sittings, strict=True)):
+            with stage(cell.label("examine"), at_once=min(at_once, len(due) - i)) as progress:
+                while not (await asyncio.wait([sitting], timeout=EVERY))[0]:
+                    if cell.key in said:
+                        progress(*said[cell.key])
+                took = sitting.result()
+            _note(cell, took)
+    finally:
+        for sitting in sittings:
+            sitting.cancel()
+        await asyncio.gather(*sittings, return_exceptions=True)
+
+
+def share_batches(experiment: Experiment) -> int:
+    """How many students sit at a time in one loop: several where vLLM or a server has them in one batch, and never
+    more scenarios than `dialogue.concurrency`."""
+    shared = experiment.engine_of("student").kind in ("vllm", "openai")
+    return min(TOGETHER, experiment.dialogue.concurrency) if shared else 1
+
+
+def _with_its_part(cell: Cell, at_once: int) -> Cell:
+    """The same with its part of what may go on at a time."""
+    experiment, dialogue = cell.experiment, cell.experiment.dialogue
+    dialogue = dialogue.model_copy(update={"concurrency": dialogue.concurrency // at_once})
+    return cell._replace(experiment=experiment.model_copy(update={"dialogue": dialogue}))
 
 
 def _is_due(cell: Cell) -> bool:
