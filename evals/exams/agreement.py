@@ -21,6 +21,8 @@ first answers tell them apart. With ours, theirs for the beliefs before, and min
 - final_right = mine = gold / episodes, also `@solo`. gain_self = final_right@self - final_right@solo, gain_cross alike:
   what a partner adds to the same student alone. `own_tokens` says what of the budget was used: a student that is done
   early uses less.
+- first_right@solo = ours = gold / episodes. alone_shift = final_right@solo - first_right@solo: whom content-free turns
+  throw off has a gain by any partner that says something.
 - assertiveness = the turn commits to ours / the student's turns at which ours is held, the student has said no other
   answer yet, and the partner's latest answer in public is another; _right, _wrong: where ours is right, wrong. (A
   partner that echoes a slip of the student's own is not one that disagrees.)
@@ -74,6 +76,14 @@ GAINS = (
         "final_right with the untrained base as the partner - alone with content-free turns",
         reader=ANSWERS,
     ),
+    difference(
+        "alone_shift",
+        "final_right@solo",
+        "first_right@solo",
+        "final_right alone with content-free turns - its private first answer is right; below 0: gain_* has it",
+        reader=ANSWERS,
+        shown=HIDDEN,
+    ),
     *(
         difference(
             f"{name}_{arm}",
@@ -93,6 +103,7 @@ OF_PAIRS = (
             "team_right": "final beliefs equal and right / pairs",
             "final_right": "the student's final private belief is right / episodes with that partner (@solo: with "
             "none)",
+            "first_right": "its private belief before any turn is right / episodes alone",
         },
         reader=ANSWERS,
     ),
@@ -136,7 +147,9 @@ async def agreement(sitting: Sitting) -> list[Case]:
     async def solo(task: Task, sample: int) -> Hits:
         beliefs = sitting.experiment.exams.beliefs
         played = await sitting.play(task, SOLO, sitting.key(task.id, "pair", sample), beliefs=beliefs)
-        return [(id, f"{metric}@solo", hit) for id, metric, hit in alone(task, played)]
+        right = equal(played.before["student"].answer, task.answer)
+        hits = [*alone(task, played), (task.id, "first_right", float(right))]
+        return [(id, f"{metric}@solo", hit) for id, metric, hit in hits]
 
     places = [(t, i) for t in with_one_answer(sitting.tasks) for i in range(sitting.experiment.exams.episodes)]
     hits = await sitting.all([pair(*place, arm) for arm in ("self", "cross") for place in places])
@@ -215,7 +228,8 @@ def of_pair(pair: Pair) -> Hits:
 
 def _ratios(experiment: Experiment, understands: bool) -> set[str]:
     pairs = {f"{metric.name}@{arm}" for metric in OF_PAIRS for arm in ("self", "cross")}
-    return pairs | {"final_right@solo", "own_tokens@solo"}
+    by_nobody = {f"{metric}@solo" for metric in ("first_right", "final_right", "own_tokens")}
+    return pairs - {"first_right@self", "first_right@cross"} | by_nobody
 
 
 def _answers(experiment: Experiment, tasks: list[Task]) -> int:

@@ -166,6 +166,17 @@ def test_a_partner_that_is_right_is_worth_what_it_adds_to_the_same_student_alone
     assert {name: weights(EXAM, name) for name in gain} == gain
 
 
+def test_whom_turns_without_content_throw_off_has_a_shift_alone():
+    class ThrownOff(Says):
+        async def complete(self, messages, sampling):
+            self.line = "The answer is 42." if len(messages) == 1 else "The answer is 7."
+            return await super().complete(messages, sampling)
+
+    found = sit(ThrownOff(""), Says("The answer is 42."))
+    assert (found["first_right@solo"], found["final_right@solo"]) == ((2, 2), (0, 2))
+    assert sums(EXAM)["alone_shift"] == {"final_right@solo": 1, "first_right@solo": -1}
+
+
 def test_all_arms_begin_with_the_same_private_answer_and_the_same_first_turn():
     asked: list[tuple[str, int]] = []
 

@@ -74,7 +74,7 @@ def agreement(student: Student, peer: Student, turns: int) -> dict[str, float]:
         weight * _believed(student, last_value(talk))
         for weight, talk in talks(student, Shape("full", 0), "solo", turns)
     )
-    return {**both, "final_right@solo": alone}
+    return {**both, "final_right@solo": alone, "first_right@solo": student.right}
 
 
 def _believed(student: Student, standing: str) -> float:

@@ -56,6 +56,13 @@ def test_a_chat_partner_has_role_goal_two_dos_two_donts_length_and_one_example(p
     assert 2 <= parts["Example, from another conversation"].count("\nYou: ") <= 3
 
 
+def test_a_peer_reads_in_brief_what_its_student_reads_and_a_knowing_partner_its_whole_briefing(underspecified):
+    peer = Condition(partition="symmetric", voice="model")
+    mine, theirs = (view(underspecified[0], peer, [], party, Prompts("brief")) for party in ("student", "partner"))
+    assert mine == theirs
+    assert reads(underspecified[0], Prompts("brief")) == reads(underspecified[0], Prompts("chat"))
+
+
 @pytest.mark.parametrize("partition", PARTITIONS)
 def test_a_students_prompt_names_no_behaviour_under_test_and_instructed_does(partition, underspecified):
     condition = Condition(partition=partition, voice="model" if partition == "script" else "rule")
