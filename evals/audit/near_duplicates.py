@@ -17,6 +17,7 @@ MOST = 20_000  # texts that are embedded, or as many as hold the first numbers w
 EMBEDDED = 4096  # texts whose vectors are held at once, or as many as hold the same numbers where these are more
 TEXTS = 1024  # of these, whose words and word pieces are held at once
 BLOCK = 64  # rows whose similarities to all before them are held at once
+WIDE = 1024  # of those before them, which are read in single precision at once
 
 
 def near_duplicates(
@@ -57,7 +58,7 @@ def _embedded(
         return embed([text_of(talks[i]) for i in members[start : start + TEXTS].tolist()])
 
     first = of_some(0)
-    vectors = np.empty((len(members), first.shape[1]), first.dtype)
+    vectors = np.empty((len(members), first.shape[1]), np.float16)  # a cosine of so many parts is off by some 2e-5
     vectors[:TEXTS] = first
     for start in range(TEXTS, len(members), TEXTS):
         vectors[start : start + TEXTS] = of_some(start)
@@ -80,10 +81,12 @@ def _batches(numbers: np.ndarray, texts: np.ndarray) -> Iterator[list[np.ndarray
 def _first_alike(vectors: np.ndarray, texts: np.ndarray, near: float) -> np.ndarray:
     found = np.full(len(vectors), -1)
     for start in range(0, len(vectors), BLOCK):
-        part = vectors[start : start + BLOCK]
-        alike = part @ vectors[: start + len(part)].T >= near
-        alike &= texts[start : start + len(part), None] != texts[None, : start + len(part)]
+        part = vectors[start : start + BLOCK].astype(np.float32)
+        end = start + len(part)
+        before = (vectors[i : min(i + WIDE, end)].astype(np.float32) for i in range(0, end, WIDE))
+        alike = np.concatenate([part @ each.T >= near for each in before], axis=1)
+        alike &= texts[start:end, None] != texts[None, :end]
         for i, row in enumerate(alike, start):
-            before = np.flatnonzero(row[:i])
-            found[i] = before[0] if len(before) else -1
+            earlier = np.flatnonzero(row[:i])
+            found[i] = earlier[0] if len(earlier) else -1
     return found

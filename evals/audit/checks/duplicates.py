@@ -119,6 +119,7 @@ def _hashes(talks: Sequence[Talk]) -> tuple[Hashes, np.ndarray]:
         text[i], whole[i] = id_hash(said), id_hash(_beginning(talk, len(talk.turns)))
         with_numbers[i] = id_hash(digest(cell, sorted(re.findall(r"\d+", said))))
         own_group[i], own_cell[i] = int(group(talk), 16), cells.setdefault(cell, len(cells))
+    own_cell = own_cell.astype(np.min_scalar_type(len(cells)))
     hashes = Hashes(text=text, with_numbers=with_numbers, group=own_group, cell=own_cell, cells=tuple(cells))
     return hashes, whole
 

@@ -96,7 +96,7 @@ def test_all_who_sit_ask_no_more_at_a_time_than_the_config_says(tmp_path: Path, 
     assert 1 <= server.most <= concurrency
 
 
-def test_a_server_that_gives_up_stops_all_and_the_next_call_asks_for_what_is_missing(tmp_path: Path) -> None:
+def test_a_server_that_gives_up_stops_all_and_the_next_call_goes_on(tmp_path: Path) -> None:
     whole, _ = sit(tmp_path / "whole", [1, 2, 3])
     needed = sum(answers(tmp_path / "whole").values())
     with pytest.raises(EngineDown, match="the engine failed at"):

@@ -148,7 +148,7 @@ def test_who_is_moved_by_nothing_said_converges_as_often_as_when_asked_twice():
     assert 0.4 < cases["converged_null@cross"].hits / cases["converged_null@cross"].n < 0.6
 
 
-def test_nobody_is_asked_twice_where_both_began_equal_and_the_firm_are_equal_by_talk_alone():
+def test_nobody_is_asked_twice_where_both_began_equal():
     won = sit(Says("The answer is 42."), Yields("The answer is 7."))
     assert (won["converged@cross"], won["converged_null@cross"]) == ((2, 2), (0, 2))
     assert (won["collapse@cross"], won["collapse_null@cross"]) == ((0, 2), (0, 2))

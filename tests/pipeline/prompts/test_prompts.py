@@ -56,7 +56,7 @@ def test_a_chat_partner_has_role_goal_two_dos_two_donts_length_and_one_example(p
     assert 2 <= parts["Example, from another conversation"].count("\nYou: ") <= 3
 
 
-def test_a_peer_reads_in_brief_what_its_student_reads_and_a_knowing_partner_its_whole_briefing(underspecified):
+def test_in_brief_a_peer_reads_what_its_student_reads_and_who_knows_more_all(underspecified):
     peer = Condition(partition="symmetric", voice="model")
     mine, theirs = (view(underspecified[0], peer, [], party, Prompts("brief")) for party in ("student", "partner"))
     assert mine == theirs
