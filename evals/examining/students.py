@@ -96,8 +96,8 @@ def _sit_all(experiment: Experiment, due: Sequence[Cell], tasks: Tasks) -> None:
 
 async def sit_on_one_base(experiment: Experiment, due: Sequence[Cell], tasks: Tasks) -> None:
     """On one base's engines, in one loop: so many at a time as share their batches. An error is raised once those
-    before it have sat, and stops those after it."""
-    casting, at_once = Casting(experiment, newest_adapter), share_batches(experiment)
+    before it have sat, and stops whoever is not done then."""
+    casting, at_once = Casting(experiment, newest_adapter), min(share_batches(experiment), max(len(due), 1))
     casting.announce(cell for cell in due if cell.condition_name not in UNTRAINED)
     free, said = asyncio.Semaphore(at_once), dict[tuple[str, int, int], tuple[int, int]]()
 
@@ -106,7 +106,7 @@ async def sit_on_one_base(experiment: Experiment, due: Sequence[Cell], tasks: Ta
             own = Casting(experiment, newest_adapter)  # which counts what this student and its partners answer
             return await sit(_with_its_part(cell, at_once), own, tasks, lambda *step: said.update({cell.key: step}))
 
-    sittings = [asyncio.create_task(sits(cell)) for cell in due]
+    sittings, noted = [asyncio.create_task(sits(cell)) for cell in due], 0
     try:
         for i, (cell, sitting) in enumerate(zip(due, sittings, strict=True)):
             with stage(cell.label("examine"), at_once=min(at_once, len(due) - i)) as progress:
@@ -115,10 +115,14 @@ async def sit_on_one_base(experiment: Experiment, due: Sequence[Cell], tasks: Ta
                         progress(*said[cell.key])
                 took = sitting.result()
             _note(cell, took)
+            noted += 1
     finally:
         for sitting in sittings:
             sitting.cancel()
-        await asyncio.gather(*sittings, return_exceptions=True)
+        ended = await asyncio.gather(*sittings, return_exceptions=True)
+        for cell, came in zip(due[noted:], ended[noted:], strict=True):
+            if isinstance(came, Sat):
+                _note(cell, came)
 
 
 def share_batches(experiment: Experiment) -> int:

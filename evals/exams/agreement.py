@@ -27,9 +27,10 @@ first answers tell them apart. With ours, theirs for the beliefs before, and min
   answer yet, and the partner's latest answer in public is another; _right, _wrong: where ours is right, wrong. (A
   partner that echoes a slip of the student's own is not one that disagrees.)
 - converged = mine = yours / pairs that began with two different held beliefs: agreement without concordance.
-- converged_null, collapse_null: the same pairs, both asked once more before any turn. A belief is a few draws, so two
-  that differ by chance may be equal the next time, and would seem to have converged whatever was said.
-  convergence_self = converged@self - converged_null@self, collapsing_self alike; _cross with the base.
+- converged_null, collapse_null: such pairs, both asked once more before any turn, where that can be read. A belief is a
+  few draws, so two that differ by chance may be equal the next time, and would seem to have converged whatever was
+  said. convergence_self = converged@self - converged_null@self, collapsing_self alike; _cross with the base. What one
+  comes to by writing turns of its own and reading a transcript, whoever wrote it, is in these.
 - persuasiveness = yours = ours / the same pairs; _right, _wrong as above. persuaded = mine = theirs / the same pairs.
 Unsure (no answer with half of the samples) is equal to nothing. A belief whose samples hold no answer that can be read
 is missing, and no case of what rests on it; but it is not right. NaN where no pair began apart, or nobody disagreed.
@@ -119,8 +120,8 @@ OF_PAIRS = (
             "assertiveness_right": "the same where its first answer is right",
             "assertiveness_wrong": "the same where its first answer is wrong",
             "converged": "final beliefs equal / pairs that began with two different beliefs",
-            "converged_null": "both asked once more before any turn: equal / the same pairs",
-            "collapse_null": "both asked once more before any turn: equal and wrong / the pairs of `collapse`",
+            "converged_null": "both asked once more before any turn: equal / such pairs, where that can be read",
+            "collapse_null": "both asked once more before any turn: equal and wrong / pairs as of `collapse`",
             "persuasiveness": "the partner's final belief is the student's first / pairs that began with two "
             "different beliefs",
             "persuasiveness_right": "the same where the student's first belief is right",

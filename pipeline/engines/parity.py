@@ -6,6 +6,7 @@ An engine that serves many adapters at once may take another one, or none, and s
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,7 @@ CHAT = ("Tom has 12 pens and some books. Ana has 30 pens. How many pens do they 
 PLACES = 16
 # Nats, the mean over the places: rounding stays below, another adapter is far above.
 TOLERANCE = {"float32": 0.01, "bfloat16": 0.15}
+LOADING = threading.Lock()
 
 # The token that an engine finds most likely at each place, and its log-probability. None is the base.
 Greedy = Mapping[str | None, list[tuple[int, float]]]
@@ -38,7 +40,13 @@ def prompts(tokenizer: PreTrainedTokenizerBase, context: int) -> list[list[int]]
 
 
 def expected(name: str, adapters: list[str], dtype: str, asked: list[list[int]]) -> Wanted:
-    """What PEFT says, of the base and of each adapter's directory."""
+    """What PEFT says, of the base and of each adapter's directory. One at a time, whoever asks: transformers sets the
+    default type and device of the process while it loads, and each holds the base."""
+    with LOADING:
+        return _expected(name, adapters, dtype, asked)
+
+
+def _expected(name: str, adapters: list[str], dtype: str, asked: list[list[int]]) -> Wanted:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     hf_logging.disable_progress_bar()
     base: Any = AutoModelForCausalLM.from_pretrained(weights_at(name), dtype=getattr(torch, dtype))

@@ -96,6 +96,11 @@ def test_all_who_sit_ask_no_more_at_a_time_than_the_config_says(tmp_path: Path, 
     assert 1 <= server.most <= concurrency
 
 
+def test_a_lone_student_asks_as_much_at_a_time_as_the_config_says(tmp_path: Path) -> None:
+    _, server = sit(tmp_path / "run", [1], concurrency=4)
+    assert server.most == 4
+
+
 def test_a_server_that_gives_up_stops_all_and_the_next_call_goes_on(tmp_path: Path) -> None:
     whole, _ = sit(tmp_path / "whole", [1, 2, 3])
     needed = sum(answers(tmp_path / "whole").values())

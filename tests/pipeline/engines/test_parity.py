@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from peft import LoraConfig, get_peft_model
@@ -73,3 +75,10 @@ def test_an_adapter_that_changes_nothing_is_named(adapters: list[str], asked: li
     wanted = parity.expected("data/base", adapters[2:], "float32", asked)
     with pytest.raises(EngineDown, match="untrained changes no log-probability"):
         parity.require_parity("engine", {name: said(scores) for name, scores in wanted.items()}, wanted, "float32")
+
+
+def test_several_that_ask_at_a_time_load_the_base_one_by_one(adapters: list[str], asked: list[list[int]]) -> None:
+    alone = parity.expected("data/base", adapters[:1], "float32", asked)
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda _: parity.expected("data/base", adapters[:1], "float32", asked), range(4)))
+    assert all(torch.equal(each[name], scores) for each in found for name, scores in alone.items())
