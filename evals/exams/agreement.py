@@ -51,14 +51,12 @@ from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import EVERYWHERE, HIDDEN, Metric, alike, difference
 from evals.metrics.reader import ANSWERS
 from evals.sitting.exam import Bar, Exam
-from evals.sitting.movable_pairs import MOVABLE, PEER, Pair, apart, most, movable, talk, unread
+from evals.sitting.movable_pairs import MOVABLE, Pair, apart, both_believe, most, movable, talk, unread
 from evals.sitting.sitting import SOLO, Sitting
 from pipeline.core.schema import Belief, Party, Task
 from pipeline.dialogue.episode import Played
 from pipeline.engines.model import Model
 from pipeline.experiment.experiment import Experiment
-from pipeline.knowledge.view import view
-from pipeline.prompts.prompts import Prompts
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.stored import reading
 
@@ -168,15 +166,7 @@ async def once_more(sitting: Sitting, pair: Pair, partner: Model, key: str) -> d
     before = pair.played.before
     if unread(*before.values()) or equal(before["student"].answer, before["partner"].answer):
         return {}
-    k, theirs = sitting.experiment.exams.beliefs, sitting.experiment.prompts("partner")
-    seats: list[tuple[Party, Model, Prompts]] = [
-        ("student", sitting.student, sitting.prompts),
-        ("partner", partner, theirs),
-    ]
-    return {
-        party: await sitting.believe(model, view(pair.task, PEER, (), party, prompts), k, f"{key}-{party}", pair.task)
-        for party, model, prompts in seats
-    }
+    return await both_believe(sitting, pair.task, partner, (), lambda party: f"{key}-{party}")
 
 
 def by_chance(pair: Pair, again: dict[Party, Belief]) -> Hits:

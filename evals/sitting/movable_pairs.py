@@ -7,13 +7,14 @@ one whose samples hold no answer that can be read is missing, and so is all that
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from evals.metrics.case import Hits
 from evals.metrics.metric import HIDDEN, Metric, Shown
 from evals.metrics.reader import ANSWERS
 from evals.sitting.sitting import Sitting
-from pipeline.core.schema import Belief, Party, Task
+from pipeline.core.schema import Belief, Party, Task, Turn
 from pipeline.dialogue.episode import Episode, Played
 from pipeline.dialogue.turn_taking import play
 from pipeline.engines.model import Model
@@ -71,9 +72,7 @@ class Pair(NamedTuple):
 
 async def talk(sitting: Sitting, task: Task, partner: Model, *key: object) -> Pair:
     """Play one talk of the student with `partner`."""
-    k = sitting.experiment.exams.beliefs
-    settings = sitting.settings.model_copy(update={"beliefs": k})
-    theirs = sitting.experiment.prompts("partner")
+    settings = sitting.settings.model_copy(update={"beliefs": sitting.experiment.exams.beliefs})
     played = await play(
         Episode(
             task=task,
@@ -86,15 +85,27 @@ async def talk(sitting: Sitting, task: Task, partner: Model, *key: object) -> Pa
     mine, yours = played.after["student"], played.after["partner"]
     if played.stop != "turn_cap" or not apart(mine, yours):
         return Pair(task, played, {})
+    seen = played.turns[:-2]
+    return Pair(
+        task,
+        played,
+        await both_believe(sitting, task, partner, seen, lambda party: sitting.key(*key, party, "earlier")),
+    )
+
+
+async def both_believe(
+    sitting: Sitting, task: Task, partner: Model, turns: Sequence[Turn], key: Callable[[Party], str]
+) -> dict[Party, Belief]:
+    """What the student and `partner` believe in private after these turns; `key` names a party's random stream."""
     seats: list[tuple[Party, Model, Prompts]] = [
         ("student", sitting.student, sitting.prompts),
-        ("partner", partner, theirs),
+        ("partner", partner, sitting.experiment.prompts("partner")),
     ]
-    earlier: dict[Party, Belief] = {}
-    for party, model, prompts in seats:
-        messages = view(task, PEER, played.turns[:-2], party, prompts)
-        earlier[party] = await sitting.believe(model, messages, k, sitting.key(*key, party, "earlier"), task)
-    return Pair(task, played, earlier)
+    k = sitting.experiment.exams.beliefs
+    return {
+        party: await sitting.believe(model, view(task, PEER, turns, party, prompts), k, key(party), task)
+        for party, model, prompts in seats
+    }
 
 
 def most(turns: int, k: int) -> int:
