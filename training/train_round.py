@@ -9,6 +9,7 @@ import json
 import shutil
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from pathlib import Path
 
 from pipeline.building.failures import failures_of
 from pipeline.building.rounds import speaking
@@ -20,11 +21,13 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.runs.directory import adapter_before, adapter_path, untrained_path
 from pipeline.runs.processes import begin_early, begun_early
 from pipeline.runs.progress import say, seconds, stage
-from pipeline.runs.student_files import RECORD
+from pipeline.runs.student_files import RECORD, results_path
 from training.adapter import is_done, made_from
 from training.inputs.student_rows import student_rows
 from training.inputs.untrained import Interrupted, NothingToTrain
 from training.one_student import trained
+
+BEFORE = "before"  # the folder of a student that was trained, and examined, on data that is there no more
 
 
 class BesideBuilding:
@@ -136,7 +139,14 @@ def _leave_untrained(cell: Cell, error: NothingToTrain) -> None:
     write_whole(untrained_path(cell), f"{error}\n")
     say(f"{cell.label('train')}: left untrained. {error}")
     if (old := adapter_path(cell)).exists():
-        aside = old.with_name(f"{old.name}.before")
-        shutil.rmtree(aside, ignore_errors=True)
-        old.rename(aside)
-        say(f"{cell.label('train')}: what was trained on other data before lies at {aside} now.")
+        for file in (old, *results_path(cell).parent.glob(f"{results_path(cell).stem}.*")):
+            _lay_aside(file)
+        say(f"{cell.label('train')}: what was trained on other data before lies in {old.parent / BEFORE} now.")
+
+
+def _lay_aside(file: Path) -> None:
+    """Into a folder that nobody looks for students in."""
+    aside = file.parent / BEFORE / file.name
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.parent.mkdir(exist_ok=True)
+    file.replace(aside)

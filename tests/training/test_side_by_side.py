@@ -16,7 +16,7 @@ from pipeline.datasets.export import export
 from pipeline.datasets.formats import FORMATS, write_rows
 from pipeline.experiment.cell import Cell, cells
 from pipeline.runs.directory import is_trained, newest_adapter, untrained_path
-from pipeline.runs.student_files import RECORD
+from pipeline.runs.student_files import RECORD, case_files, results_path, trainings
 from tests.training.test_online import experiment as playing
 from tests.training.test_student import experiment, row
 from training.adapter import WEIGHTS
@@ -119,11 +119,14 @@ def test_a_student_of_data_that_is_gone_stands_for_its_condition_no_more(embedde
     made = experiment(embedded, tmp_path, [row(n) for n in range(6)])
     train_round(made, ["facts"], 0)
     cell = Cell(made, "facts", 1)
+    results_path(cell).parent.mkdir(parents=True)
+    results_path(cell).write_text("")
     write_rows(dataset_path(made, "facts"), [row(n, 9) for n in range(6)], FORMATS["sft"])
     train_round(made, ["facts"], 0)
     assert newest_adapter(cell) is None and is_trained(cell)
-    assert (tmp_path / "adapters/facts/seed-1.before" / WEIGHTS).is_file()
-    assert "seed-1.before" in capsys.readouterr().out
+    assert (tmp_path / "adapters/facts/before/seed-1" / WEIGHTS).is_file()
+    assert "adapters/facts/before now" in capsys.readouterr().out
+    assert not trainings(tmp_path, "facts") and not case_files(results_path(cell).parent)
     write_rows(dataset_path(made, "facts"), [row(n) for n in range(6)], FORMATS["sft"])
     train_round(made, ["facts"], 0)
     assert newest_adapter(cell) is not None and not untrained_path(cell).exists()

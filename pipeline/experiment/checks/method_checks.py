@@ -112,6 +112,12 @@ def _check_pool(experiment: Fields, condition_name: str) -> None:
             f"conditions.{condition_name}.selection: 'yoked' takes the next dialogue of a task, and there is one of "
             "each. Set dialogue.per_task, for example to 4"
         )
+    if condition.selection == "yoked" and condition.method == "sft" and experiment.turn_values.siblings:
+        raise ValueError(
+            f"conditions.{condition_name}.selection: 'yoked' takes the next dialogue of a task, which with "
+            f"turn_values.siblings: {experiment.turn_values.siblings} often begins with the same turn, so that what is "
+            "said there would still decide. Give it a config without siblings"
+        )
 
 
 def _check_siblings(experiment: Fields, condition_name: str) -> None:
@@ -151,6 +157,12 @@ def _check_counts(experiment: Fields, condition_name: str) -> None:
         raise ValueError(
             f"conditions.{condition_name}.first_acts: 'as_played' and regime {regime!r} both say how often a row "
             "counts. Give them to two conditions"
+        )
+    some_tasks = condition.budget < 1 or condition.pass_rate != (0, 1)
+    if condition.first_acts == "as_played" and some_tasks:
+        raise ValueError(
+            f"conditions.{condition_name}.first_acts: 'as_played' has the mix of all tasks, and budget: "
+            f"{condition.budget} with pass_rate: {list(condition.pass_rate)} learns from some. Leave these out"
         )
 
 

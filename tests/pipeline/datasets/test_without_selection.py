@@ -106,11 +106,22 @@ CONDITIONS = {"facts": {"partition": "facts"}, "other": {"partition": "facts", "
         ({"selection": "yoked", "method": "kto"}, "for method: sft and grpo, not for"),
         ({"first_acts": "as_played", "method": "kto"}, "for method: sft, not for"),
         ({"first_acts": "as_played", "regime": "matched"}, "Give them to two conditions"),
+        ({"first_acts": "as_played", "budget": 0.5}, "has the mix of all tasks"),
+        ({"first_acts": "as_played", "pass_rate": (0.2, 0.8)}, "has the mix of all tasks"),
     ],
 )
 def test_a_control_that_cannot_be_made_is_refused(more: dict[str, str], said: str):
     with pytest.raises(ValueError, match=said):
-        small_experiment(conditions=CONDITIONS | {"other": CONDITIONS["other"] | more})
+        conditions = CONDITIONS | {"other": CONDITIONS["other"] | more}
+        small_experiment(conditions=conditions, dialogue={"per_task": 2 if "pass_rate" in more else 1})
+
+
+def test_a_yoked_control_of_rollouts_which_begin_with_the_same_turn_is_refused():
+    conditions = CONDITIONS | {"other": CONDITIONS["other"] | {"selection": "yoked"}}
+    with pytest.raises(ValueError, match="often begins with the same turn"):
+        small_experiment(
+            conditions=conditions, turn_values={"siblings": 4, "rollouts": 2}, dialogue={"per_task": 2}
+        )
 
 
 def test_the_regime_of_a_condition_comes_before_that_of_all():
