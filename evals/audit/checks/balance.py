@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, combinations
 from typing import NamedTuple
 
 import numpy as np
 
 from evals.audit.audited_talks import Material, by_condition, group, trained
 from evals.audit.finding import Check, Finding, Verdict, untested
-from evals.audit.run_talks import RunTalks
+from evals.audit.run_talks import RunTalks, talk_of
 from evals.stats.bootstrap import percentiles, resampled_sums
 from evals.stats.intervals import Rate
 from pipeline.core.schema import Party
 from pipeline.experiment.experiment import Experiment
+from pipeline.runs.dialogue_pool import branches_of
 from pipeline.tasks.talks import Talk
 
 MOST = 0.10
@@ -43,8 +44,9 @@ Budgets = Mapping[str, Budget]
 def check(material: Material) -> Check:
     findings: list[Finding] = []
     for judged, compared in _comparable(material):
-        if len(compared) > 1:
-            findings += _compare({name: _budget(talks) for name, talks in compared.items()}, judged)
+        budgets = {name: _budget(talks) for name, talks in compared.items()}
+        if len(some := {name: own for name, own in budgets.items() if len(own.groups)}) > 1:
+            findings += _compare(some, judged)
     return Check(
         "balance",
         "Does what is trained on differ between conditions in student tokens, partner tokens, turns, distinct tasks or "
@@ -55,29 +57,32 @@ def check(material: Material) -> Check:
     )
 
 
-def _comparable(material: Material) -> list[tuple[bool, Mapping[str, Sequence[Talk]]]]:
+def _comparable(material: Material) -> list[tuple[bool, Mapping[str, Iterable[Talk]]]]:
     """What conditions train on that could have the same tasks, and whether their regime promises equal budgets."""
     experiment = material.experiment
     if experiment is None:
         return [(True, by_condition(material.used()))]
-    parts: dict[tuple[object, ...], dict[str, Sequence[Talk]]] = defaultdict(dict)
+    parts: dict[tuple[object, ...], dict[str, Iterable[Talk]]] = defaultdict(dict)
     for name, condition in experiment.conditions.items():
-        if talks := _learned(material, experiment, name):
-            key = (experiment.regime_of(name) == "matched", condition.specifications, condition.sources)
-            parts[key][name] = talks
+        key = (experiment.regime_of(name) == "matched", condition.specifications, condition.sources)
+        parts[key][name] = _learned(material, experiment, name)
     return [(bool(matched), compared) for (matched, *_), compared in parts.items()]
 
 
-def _learned(material: Material, experiment: Experiment, condition_name: str) -> Sequence[Talk]:
-    """The dialogues whose rows a condition's student learns; where no condition has rows yet, its own."""
-    source = experiment.conditions[condition_name].learns_from
-    ids, of_source = trained(experiment, condition_name), material.conditions().get(source or condition_name, ())
-    if ids is not None and isinstance(of_source, RunTalks):
-        return of_source.among({source or condition_name: ids})
-    return () if source else by_condition(material.used()).get(condition_name, ())
+def _learned(material: Material, experiment: Experiment, condition_name: str) -> Iterable[Talk]:
+    """The dialogues whose rows a condition's student learns, branches played on among them; where no condition has rows
+    yet, its own."""
+    condition = experiment.conditions[condition_name]
+    source = condition.learns_from or condition_name
+    ids, of_source = trained(experiment, condition_name), material.conditions().get(source, ())
+    if ids is None or not isinstance(of_source, RunTalks):
+        return () if condition.learns_from else by_condition(material.used()).get(condition_name, ())
+    branches = branches_of(experiment, source)
+    played_on = (d for branch in branches for i in range(len(branch.siblings)) for d in branch.dialogues(i))
+    return chain(of_source.among({source: ids}), (talk_of(d, condition) for d in played_on if d.id in ids))
 
 
-def _budget(talks: Sequence[Talk]) -> Budget:
+def _budget(talks: Iterable[Talk]) -> Budget:
     mix = Counter[str]()
 
     def rows() -> Iterator[tuple[int, int, int, int]]:

@@ -210,6 +210,12 @@ def matched_arms(path: Path) -> Path:
     return run
 
 
+def test_balance_counts_rows_that_are_of_branches_too(built: Path) -> None:
+    rows = [parquet.read_table(file).num_rows for file in built.glob("datasets/*/sft/*.parquet")]
+    [tokens] = [f for f in balance.check(open_material(str(built))).findings if f.what == "student tokens"]
+    assert tokens.rate is not None and tokens.rate.n >= sum(rows) > 2 * EACH * 5 * 2
+
+
 def test_balance_is_judged_of_conditions_whose_own_regime_is_matched(tmp_path: Path) -> None:
     run = matched_arms(tmp_path / "run")
     path = run / "datasets" / "facts_matched" / "sft" / "train.parquet"
