@@ -57,6 +57,13 @@ class ConditionRows(NamedTuple):
 def check_exportable(experiment: Experiment, condition_name: str, format: Format) -> None:
     """Raises NotExportable where a condition can have no row in a format."""
     condition = experiment.conditions[condition_name]
+    weighed = condition.first_acts == "as_played" or experiment.regime_of(condition_name) != "natural"
+    if format == "prompt_completion" and weighed:
+        raise NotExportable(
+            f"{condition_name}: which rows it learns, and how often, stands in a column of its `sft` rows (times, or "
+            "matched), or is dealt by lot between conditions. Rows of prompt_completion would be those of a condition "
+            "without it. Use its `sft` rows"
+        )
     if format == "prompt_only":
         return
     if condition.method == "expert" and format == "sft":

@@ -11,6 +11,7 @@ is opened twice: to survey it, and to make rows at the places that were chosen, 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,7 +59,10 @@ def export(experiment: Experiment, condition_name: str, format: Format | None = 
         taken, written, empty = _write(survey, format, folder)
         if format == trains:  # others were made of the same dialogues
             for other in (each for each in FORMATS if each != trains and (folder / each / "train.parquet").exists()):
-                _write(survey, other, folder)
+                try:
+                    _write(survey, other, folder)
+                except NotExportable:  # an earlier version did export it
+                    shutil.rmtree(folder / other)
         files = {each: folder / each / "train.parquet" for each in FORMATS}
         counts = {each: parquet.read_metadata(path).num_rows for each, path in files.items() if path.exists()}
         write_whole(folder / "README.md", card(survey, {trains: 0} | counts))

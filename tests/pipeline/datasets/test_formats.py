@@ -144,6 +144,14 @@ def test_a_symmetric_partner_has_nothing_to_tell_whatever_is_hidden(underspecifi
         assert privileged(task, Condition(partition="symmetric"), talk(task).turns) == ""
 
 
+@pytest.mark.parametrize("more", [{"first_acts": "as_played"}, {"regime": "matched"}])
+def test_rows_that_count_unlike_often_have_no_format_that_cannot_say_so(underspecified, tmp_path, more):
+    made = built(tmp_path, underspecified[:1], weighed={"partition": "facts", "learns_from": "facts"} | more)
+    check_exportable(made, "weighed", "sft")
+    with pytest.raises(NotExportable, match="stands in a column of its `sft` rows"):
+        check_exportable(made, "weighed", "prompt_completion")
+
+
 def test_what_a_condition_cannot_give_is_refused_with_its_reason(underspecified, tmp_path, capsys):
     made = built(tmp_path, underspecified[:1], online={"partition": "facts", "method": "grpo"})
     with pytest.raises(NotExportable, match="stores no dialogues"):
