@@ -10,6 +10,7 @@ tokenised a second time.
 from __future__ import annotations
 
 import asyncio
+import logging
 import warnings
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -31,7 +32,7 @@ from training.inputs.token_counts import TokenCounts
 from training.inputs.untrained import NothingToTrain
 from training.online.budget import Budget, dialogues_per_step, optimizer_steps
 from training.online.partners import Partners, open_partners
-from training.online.rewards import Sample, by_lot, sample, with_means, without_spread
+from training.online.rewards import Sample, by_lot, comparable, sample, without_spread
 from training.online.sampling import TrainersModel, VllmBeside, open_sampler
 from training.online.session import IdEngine
 
@@ -54,9 +55,15 @@ class PlayingTrainer(GRPOTrainer):
         return sampler
 
 
+def _not_of_failures(record: logging.LogRecord) -> bool:
+    """TRL warns of each dialogue without a reward, with all that was said: a partner's failure, counted elsewhere."""
+    return "returned None" not in str(record.msg)
+
+
 def grpo_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
     """GRPO on the tasks of the rows. The loss is TRL's default (DAPO's token mean), without a KL term."""
     experiment, grpo, names = job.experiment, job.experiment.training.grpo, {row["task_id"] for row in rows}
+    logging.getLogger("trl.trainer.grpo_trainer").addFilter(_not_of_failures)
     pool = spent(job.cell)
     steps = optimizer_steps(experiment, job.method, len(names), len(rows), pool)
     if not steps:
@@ -131,7 +138,7 @@ def rollouts(
         of_all = gather_object([each.reward for each in samples])
         if job.cell.condition.selection == "yoked":
             of_all = by_lot(of_all, group, digest("yoked", job.cell.seed, step))
-        rewards = with_means(of_all, group)
+        rewards = comparable(of_all, group)
         out = [reward is None for reward in of_all]
         if job.method == "grpo_step":  # groups of whom all did alike are left out, from the mean over tokens too
             out = [left or alike for left, alike in zip(out, without_spread(rewards, group), strict=True)]

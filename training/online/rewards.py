@@ -145,20 +145,19 @@ def by_lot(rewards: Sequence[float | None], group: int, key: str) -> list[float 
     return dealt
 
 
-def with_means(rewards: Sequence[float | None], group: int) -> list[float]:
-    """The rewards, with the group's mean in the place of each None, so that it is no advantage; 0 where a group has
-    nothing else."""
-    filled = list[float]()
-    for i in range(0, len(rewards), group):
-        known = [reward for reward in rewards[i : i + group] if reward is not None]
-        filled += [(fmean(known) if known else 0.0) if reward is None else reward for reward in rewards[i : i + group]]
-    return filled
+def comparable(rewards: Sequence[float | None], group: int) -> list[float | None]:
+    """The rewards as they are, of which TRL compares those that there are; all 0 where a group has fewer than two."""
+    groups = [rewards[i : i + group] for i in range(0, len(rewards), group)]
+    return [
+        reward if len(members) - list(members).count(None) > 1 else 0.0 for members in groups for reward in members
+    ]
 
 
-def without_spread(rewards: Sequence[float], group: int) -> list[bool]:
+def without_spread(rewards: Sequence[float | None], group: int) -> list[bool]:
     """Of each member, whether all of its group were rewarded alike, so that comparing them says nothing."""
     groups = [rewards[i : i + group] for i in range(0, len(rewards), group)]
-    return [max(members) - min(members) < NO_SPREAD for members in groups for _ in members]
+    known = [[reward for reward in members if reward is not None] for members in groups]
+    return [max(some) - min(some) < NO_SPREAD for members, some in zip(groups, known, strict=True) for _ in members]
 
 
 def likeness(text: str, step: str) -> float:
