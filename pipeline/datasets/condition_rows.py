@@ -119,19 +119,12 @@ def _rows(survey: Survey, record: Surveyed, format: Format) -> list[Row]:
     if format == "privileged_context":
         return informed(experiment, dialogue)
     if format == "unpaired_preference":
-        if condition.method == "post_completion" and not _ends(dialogue):
-            return []
         row = labelled(experiment, dialogue, keeps(record, condition))
     else:
         row = (monologue if condition.method == "monologue" else to_row)(experiment, dialogue)
     if row is None:
         return []
     return replies(row) if format == "prompt_completion" else [row]
-
-
-def _ends(dialogue: Dialogue) -> bool:
-    """Whether the student's last turn has an end, behind which a check may stand."""
-    return [turn.finished for turn in dialogue.turns if turn.party == "student"][-1]
 
 
 def _pairs(survey: Survey) -> ConditionRows:

@@ -83,8 +83,9 @@ def selected(dialogues: Iterable[Surveyed], condition: Condition) -> Spool[Surve
 
 def checked(dialogues: Collection[Surveyed], condition: Condition) -> Spool[Surveyed]:
     """Those that end right, as `selected` has them, and in each seed and round at most as many with a wrong answer,
-    drawn by a hash of their ids: what a student learns to check its answers from (post_completion)."""
-    right = selected(dialogues, condition)
+    drawn by a hash of their ids: what a student learns to check its answers from (post_completion). A check stands
+    behind a turn that has an end, so those that were cut there are not among them."""
+    right = Spool(record for record in selected(dialogues, condition) if record.ends)
     left = Counter((record.seed, record.round) for record in right)
 
     def wrong() -> Iterator[Surveyed]:
@@ -110,7 +111,7 @@ def _wrong(of_task: Sequence[Surveyed], condition: Condition) -> list[Surveyed]:
     right one that `keep` drops, a check would say what is not so."""
     first: dict[str, Surveyed] = {}
     for record in sorted(_learnable(of_task, condition), key=_drawn):
-        if record.answers and not record.is_correct:
+        if record.answers and record.ends and not record.is_correct:
             first.setdefault(record.transcript, record)
     return list(first.values())
 

@@ -43,6 +43,7 @@ class Surveyed(NamedTuple):
     partner_tokens: int
     partner_spoke: bool
     answers: bool  # whether the student gives an answer at all
+    ends: bool  # whether the student's last turn was not cut
     is_correct: bool
     holds: frozenset[Keep]  # the values of a condition's `keep` under which it stays
     agrees: bool
@@ -110,6 +111,7 @@ def survey_of(dialogue: Dialogue, violated: Sequence[Violation], place: Place) -
         partner_tokens=dialogue.tokens("partner"),
         partner_spoke=any(turn.party == "partner" for turn in dialogue.turns),
         answers=final_answer(dialogue) is not None,
+        ends=[turn.finished for turn in dialogue.turns if turn.party == "student"][-1:] == [True],
         is_correct=is_correct(dialogue),
         holds=frozenset(keep for keep, holds in kept.items() if holds),
         agrees=agrees(dialogue),

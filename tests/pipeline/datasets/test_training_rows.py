@@ -284,11 +284,12 @@ def test_a_check_behind_a_cut_turn_is_not_learned(underspecified, tmp_path):
     task = underspecified[0]
     said = [talk(task, f"The answer is {task.answer}.", "Okay.", "I am do", cut=cut) for cut in (2, -1)]
     said[1] = said[1].model_copy(update={"id": "whole"})
-    rewrite(tmp_path / "dialogues/sft.jsonl", said[:1])
+    wrong = [talk(each, "The answer is 9000.") for each in underspecified[1:4]]
     rewrite(branches_path(tmp_path, "sft"), [])
-    assert export(setting, "checks")[3:6] == (1, 0, 1)
-    rewrite(tmp_path / "dialogues/sft.jsonl", said[1:])
-    assert export(setting, "checks")[3:6] == (1, 1, 0)
+    for right, labels in ((said[0], []), (said[1], [False, True])):  # as many wrong ones as right ones are left
+        rewrite(tmp_path / "dialogues/sft.jsonl", [right, *wrong])
+        export(setting, "checks")
+        assert sorted(row["label"] for row in read_rows(setting, "checks")) == labels
 
 
 @pytest.mark.parametrize(
