@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from evals.stats.intervals import Rate
+from evals.stats.intervals import Rate, Z
 
 Array = np.ndarray
 
@@ -28,13 +28,13 @@ class SurvivalTime(NamedTuple):
 
 def kaplan_meier(times: Array, happened: Array, clusters: Array) -> list[SurvivalTime]:
     """One for each time at which it happened to any. All are [cases]: positive whole times, whether it happened then or
-    was censored, and what of them belongs together. Intervals are NaN of one cluster."""
+    was censored, and what of them belongs together. Intervals are NaN of one cluster; nothing is certain to be 0."""
     names, cluster = np.unique(clusters, return_inverse=True)
     count, share, influence, curve = len(names), 1.0, np.zeros(len(names)), list[SurvivalTime]()
     for time in np.unique(times[happened]):
         at_risk, now = times >= time, happened & (times == time)
         n = int(at_risk.sum())
-        hazard = float(now.sum()) / n
+        hazard, before = float(now.sum()) / n, share
         share *= 1 - hazard
         if share > 0:
             apart = np.bincount(cluster[now], minlength=count) - hazard * np.bincount(cluster[at_risk], minlength=count)
@@ -42,5 +42,7 @@ def kaplan_meier(times: Array, happened: Array, clusters: Array) -> list[Surviva
         se = share * math.sqrt(count / (count - 1) * float((influence**2).sum())) if count > 1 else math.nan
         reach = se * float(stdtrit(count - 1, 0.975)) if count > 1 else math.nan
         low, high = (max(0.0, share - reach), min(1.0, share + reach)) if count > 1 else (math.nan, math.nan)
+        if not share and count > 1:  # a share of 0 is not certain: Wilson's end, of as many clusters as were at risk
+            high = before * Z**2 / (len(np.unique(cluster[at_risk])) + Z**2)
         curve.append(SurvivalTime(int(time), Rate(share, low, high, n)))
     return curve
