@@ -148,9 +148,7 @@ def by_lot(rewards: Sequence[float | None], group: int, key: str) -> list[float 
 def comparable(rewards: Sequence[float | None], group: int) -> list[float | None]:
     """The rewards as they are, of which TRL compares those that there are; all 0 where a group has fewer than two."""
     groups = [rewards[i : i + group] for i in range(0, len(rewards), group)]
-    return [
-        reward if len(members) - list(members).count(None) > 1 else 0.0 for members in groups for reward in members
-    ]
+    return [reward if len(members) - list(members).count(None) > 1 else 0.0 for members in groups for reward in members]
 
 
 def without_spread(rewards: Sequence[float | None], group: int) -> list[bool]:

@@ -49,6 +49,12 @@ def notes_of(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Tab
     single = [name for name, entry in conditions.items() if len(entry["seeds"]) == 1 and name.split("/")[-1] != "base"]
     if single:
         notes.append(f"One seed only: {', '.join(single)}. Intervals are over tasks and hold for that student alone.")
+    pairs = [name for name, entry in conditions.items() if len(entry["seeds"]) == 2 and name.split("/")[-1] != "base"]
+    if pairs:
+        notes.append(
+            f"Two seeds only: {', '.join(pairs)}. Where nothing differs, about one interval of a contrast in ten leaves "
+            "out 0, and not one in twenty: two seeds say little of how far seeds lie apart."
+        )
     if any(run.experiment.with_regime("natural") for run in runs):
         notes.append("Regime natural: conditions train on whatever was kept, so budgets differ; see the budgets table.")
     notes += [note for run in runs for note in _across_voices(run)]

@@ -350,6 +350,8 @@ def test_plumbing_and_single_seeds_are_noted(tmp_path):
     ]
     assert any(note.startswith("sham: plumbing") for note in notes)
     assert any(note.startswith("One seed only: blind, volunteer, facts, sham") for note in notes)
+    two = summarize([made_run(tmp_path / "two", seeds=(1, 2))]).plain()["notes"]
+    assert any(note.startswith("Two seeds only: blind, volunteer, facts.") for note in two)
 
 
 def test_a_contrast_between_a_partner_by_rule_and_a_model_is_noted(tmp_path):

@@ -119,9 +119,7 @@ def test_a_control_that_cannot_be_made_is_refused(more: dict[str, str], said: st
 def test_a_yoked_control_of_rollouts_which_begin_with_the_same_turn_is_refused():
     conditions = CONDITIONS | {"other": CONDITIONS["other"] | {"selection": "yoked"}}
     with pytest.raises(ValueError, match="often begins with the same turn"):
-        small_experiment(
-            conditions=conditions, turn_values={"siblings": 4, "rollouts": 2}, dialogue={"per_task": 2}
-        )
+        small_experiment(conditions=conditions, turn_values={"siblings": 4, "rollouts": 2}, dialogue={"per_task": 2})
 
 
 def test_the_regime_of_a_condition_comes_before_that_of_all():
