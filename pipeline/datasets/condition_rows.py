@@ -37,7 +37,7 @@ from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import FROM_TASKS, OF_PARTNER, STEPWISE
-from pipeline.knowledge.records import Branch, Dialogue
+from pipeline.knowledge.records import Branch
 from pipeline.runs.dialogue_pool import branches_path
 from pipeline.runs.store import placed
 from pipeline.tasks.loading import stream_tasks

@@ -52,8 +52,8 @@ def notes_of(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Tab
     pairs = [name for name, entry in conditions.items() if len(entry["seeds"]) == 2 and name.split("/")[-1] != "base"]
     if pairs:
         notes.append(
-            f"Two seeds only: {', '.join(pairs)}. Where nothing differs, about one interval of a contrast in ten leaves "
-            "out 0, and not one in twenty: two seeds say little of how far seeds lie apart."
+            f"Two seeds only: {', '.join(pairs)}. Where nothing differs, about one interval of a contrast in ten "
+            "leaves out 0, and not one in twenty: two seeds say little of how far seeds lie apart."
         )
     if any(run.experiment.with_regime("natural") for run in runs):
         notes.append("Regime natural: conditions train on whatever was kept, so budgets differ; see the budgets table.")
