@@ -64,6 +64,7 @@ def none_fits(target: str, settings: TalkSource, bad: list[BadRow]) -> str:
         f"{target}: none of its {len(bad)} rows fits the description. The most frequent reasons:", *reasons,
         f"Looked for turns in {', '.join(settings.turns)}, a turn's speaker in {settings.role!r} and its text in "
         f"{settings.text!r}. Set the keys turns, role, text, roles and what else is named above to the fields that the "
-        "rows have, as in --set 'turns=[conversations]' --set role=from --set text=value. Files are JSON (.json), "
-        "JSON Lines in UTF-8, Parquet (.parquet), or folders of them.",
+        "rows have, as in --set 'turns=[conversations]' --set role=from --set text=value; where a file is no list "
+        "itself, `rows` to the key of its list. Files are JSON (.json), JSON Lines in UTF-8, Parquet (.parquet), or "
+        "folders of them.",
     ])  # fmt: skip

@@ -9,12 +9,12 @@ says how it is told. Both may stand in a file outside the repository, where an i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
 from pipeline.core.errors import ConfigError
-from pipeline.core.plugins import is_address, load_object
+from pipeline.core.plugins import failing_as, is_address, load_object
 from pipeline.core.schema import Fact, Party, Task
 
 
@@ -192,4 +192,25 @@ def _outside(address: str) -> Partition:
             f"{address!r}: the student's row has Item({hidden[0].says!r}), which no student is shown. Give it to the "
             "partner, or have the student read what the partner knows: PARTNER_VIEW"
         )
-    return row
+    own = {item: _guarded(item, address) for item in row.student | (row.partner or frozenset()) if item not in ITEMS}
+    partner = None if row.partner is None else frozenset(own.get(item, item) for item in row.partner)
+    return row._replace(student=frozenset(own.get(item, item) for item in row.student), partner=partner)
+
+
+def _guarded(item: Item, address: str) -> Item:
+    """The same, whose facts are held against their type, and name the file where they fail. Raises ConfigError."""
+    if unknown := [field for field in item.fields if field.partition(".")[0] not in Task.model_fields]:
+        raise ConfigError(
+            f"{address!r}: Item({item.says!r}) is made of {unknown[0]!r}, which is no field of a task. Known: "
+            f"{', '.join(Task.model_fields)}"
+        )
+
+    def facts(task: Task) -> tuple[Fact, ...]:
+        assert item.facts is not None  # refused above
+        with failing_as("partition", address):
+            made = item.facts(task)
+            if not isinstance(made, list | tuple) or not all(isinstance(fact, Fact) for fact in made):
+                raise TypeError(f"the facts of Item({item.says!r}) are {made!r}, expected a tuple of Fact")
+            return tuple(made)
+
+    return replace(item, facts=facts)

@@ -36,6 +36,7 @@ ROLES: dict[str, Role] = {
 }  # fmt: skip
 NO_PARTITION = f"'{{}}' is not a partition. Known: {', '.join(PARTITIONS)}; empty where it is unknown"
 FILES = (".yaml", ".yml", ".json", ".jsonl", ".parquet")  # refused where they are read
+FIELD = r"\{([^{}]+)\}"
 SHAREGPT = {"turns": ("conversations",), "role": "from", "text": "value"}
 FILLED = ("condition_name", "earlier", "partition", "solution", "specification", "disclosure")
 
@@ -86,6 +87,16 @@ class TalkSource(Section):
         if name and "{" not in name:
             find_partition(name)
         return name
+
+    @field_validator("id", "question", "answer", "solution", "earlier")
+    @classmethod
+    def _differs_by_row(cls, template: str | None) -> str | None:
+        if template and not re.search(FIELD, template):
+            field = template.strip("{}")
+            raise ValueError(
+                f"{template!r} would be the same text in every row. Of the field {field!r} write '{{{field}}}', in quotes"
+            )
+        return template
 
     @field_validator("strip", "gold")
     @classmethod
@@ -198,7 +209,7 @@ def _shaped(settings: TalkSource, row: dict[str, Any]) -> TalkSource:
 def fill(key: str, settings: TalkSource, row: dict[str, Any]) -> str:
     """The template under a key with every `{field}` from the row. Raises RowError where a field is missing."""
     template = getattr(settings, key)
-    return re.sub(r"\{([^{}]+)\}", lambda match: _said(_field(row, match[1], key)), template).strip()
+    return re.sub(FIELD, lambda match: _said(_field(row, match[1], key)), template).strip()
 
 
 def _said(value: Any) -> str:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from evals.audit.audit import audit
 from maieutic.cli import app
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.experiment.experiment import load
 from pipeline.judging.violations import audited
 from pipeline.knowledge.condition import Condition
@@ -110,6 +110,28 @@ def test_a_run_goes_on_only_with_the_partition_that_it_began_with(config: Path, 
 def test_what_is_no_partition_is_refused_with_what_was_expected(config: Path, name: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Condition(partition=f"{config.parent}/mine.py:{name}")
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ("1 / 0", "failed in line 6: ZeroDivisionError: division by zero. Mend that file"),
+        ("'text'", "are 'text', expected a tuple of Fact"),
+        ("('a',)", r"are \('a',\), expected a tuple of Fact"),
+    ],
+)
+def test_facts_that_fail_name_their_file(config: Path, facts: str, said: str) -> None:
+    begin, end = MINE.split("return (")
+    (config.parent / "bad.py").write_text(f"{begin}return {facts}\n" + end.split("else ()\n")[1])
+    condition = Condition(partition=f"{config.parent}/bad.py:ROW")
+    with pytest.raises(MaieuticError, match=f"partition: '{config.parent}/bad.py:ROW' .*{said}"):
+        view(make_task(1, "underspecified"), condition, [], "partner")
+
+
+def test_an_item_of_what_no_task_has_is_refused(config: Path) -> None:
+    (config.parent / "other.py").write_text(MINE.replace('fields=("steps",)', 'fields=("stepz",)'))
+    with pytest.raises(ValueError, match="made of 'stepz', which is no field of a task"):
+        Condition(partition=f"{config.parent}/other.py:ROW")
 
 
 def test_an_item_that_nobody_would_be_shown_is_refused(config: Path) -> None:

@@ -1,4 +1,5 @@
 import json
+import re
 import os
 from pathlib import Path
 from typing import Any
@@ -156,12 +157,14 @@ def test_rows_in_are_talks_plus_bad_rows(tmp_path_factory: pytest.TempPathFactor
     ("strip: '('", "no regular expression"),
     ("strip: '(?i)student: '", "no regular expression"),
     ("gold: '#### [0-9]+'", "has no group"),
+    ("answer: gold", "same text in every row. Of the field 'gold' write '{gold}'"),
+    ("question: '{gold'", "write '{gold}'"),
     ("- 1", "expected a mapping"),
 ])  # fmt: skip
 def test_a_description_that_cannot_be_used_says_why(tmp_path: Path, text: str, reason: str) -> None:
     path = tmp_path / "source.yaml"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=reason):
+    with pytest.raises(ConfigError, match=re.escape(reason)):
         load_source(str(path))
 
 
