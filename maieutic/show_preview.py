@@ -22,7 +22,6 @@ from maieutic.show_memory import memory_lines
 from maieutic.show_views import print_view
 from pipeline.building.build import PlannedDialogue, planned_dialogues, play_planned
 from pipeline.building.soundness import Soundness
-from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Task
 from pipeline.dialogue.casting import Casting
 from pipeline.experiment.cell import Cell
@@ -31,7 +30,7 @@ from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.knowledge.view import script_view, view
 from pipeline.runs.progress import console, say
 from pipeline.sandbox.checks import can_run, failing
-from pipeline.tasks.loading import load_dialogues, load_tasks
+from pipeline.tasks.loading import load_dialogues, load_tasks, no_task
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def show_preview(experiment: Experiment, exam_answers: int, dialogues: int) -> d
     can_run(experiment.has_code)
     tasks, bad = load_tasks(experiment.tasks, "train")
     if not tasks:
-        raise ConfigError("tasks.train: no task at all. Expected counts per specification, such as {full: 300}.")
+        raise no_task(experiment.tasks, bad)
     trials = asyncio.run(_perform(experiment, tasks, dialogues))
     for name, trial in trials.items():
         _print(experiment, name, trial.records[0])
@@ -77,10 +76,13 @@ def show_preview(experiment: Experiment, exam_answers: int, dialogues: int) -> d
     # Those of the embedded source are held against their tests by the tests of this project.
     loaded = [task for task in tasks if task.kind == "loaded"]
     if unsolvable := asyncio.run(failing(loaded)):
+        asked = {task.id: " ".join(task.question.split())[:60] for task in loaded}
         say(
-            f"{len(unsolvable)} of {len(loaded)} references fail their own tests: {', '.join(unsolvable)}. Nobody can "
-            "solve these tasks: leave their rows out"
+            f"{len(unsolvable)} of {len(loaded)} references fail their own tests. Nobody can solve these tasks: leave "
+            "out the rows that ask"
         )
+        for id in unsolvable:
+            say(f"  {asked[id]!r} ({id})")
     return {name: trial.records[0] for name, trial in trials.items()}
 
 

@@ -33,7 +33,7 @@ from pipeline.runs.made_with import require_alike
 from pipeline.runs.progress import say, stage
 from pipeline.runs.shards import Shard
 from pipeline.sandbox.checks import can_run
-from pipeline.tasks.loading import load_dialogues, stream_tasks
+from pipeline.tasks.loading import load_dialogues, no_task, stream_tasks
 from pipeline.tasks.parsing import BadRow
 
 Look = Callable[[Experiment, Casting, Collection[Task]], Awaitable[None]]
@@ -156,11 +156,7 @@ def _tasks(experiment: Experiment) -> tuple[Collection[Task], list[BadRow]]:
     """What is trained on, and the rows that could not be read; it is said how many. Raises ConfigError without any."""
     tasks, bad = stream_tasks(experiment.tasks, "train")
     if not tasks:
-        raise ConfigError(
-            f"tasks.train: the source {experiment.tasks.source!r} gave no task ({len(bad)} rows cannot be used"
-            + (f"; the first: {bad[0].where}: {bad[0].message}). " if bad else "). ")
-            + "Expected counts per specification, such as {full: 300}, and a file with usable rows."
-        )
+        raise no_task(experiment.tasks, bad)
     asked_for = sum(sum(settings.train.values()) for settings in experiment.tasks.parts)
     if len(tasks) < asked_for and not experiment.source.dialogues:
         say(f"tasks: {asked_for} were asked for, the source has {len(tasks)} on its training questions")

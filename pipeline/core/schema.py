@@ -177,7 +177,8 @@ class Task(Record):
         hidden = bool(self.missing)
         if hidden != (self.specification in ("underspecified", "sharded")):
             raise ValueError(
-                f"task {self.id}: specification {self.specification!r} with {len(self.missing)} missing needed facts"
+                f"task {self.id}: specification {self.specification!r} with {len(self.missing)} withheld facts, which "
+                'are "needed" and "public": false. Mark so what the question lacks; where it lacks nothing it is full'
             )
         return self
 

@@ -40,6 +40,17 @@ def stream_tasks(settings: Tasks, split: Split) -> tuple[Collection[Task], list[
     return [*tasks, *more], [*bad, *also_bad]
 
 
+def no_task(settings: Tasks, bad: list[BadRow]) -> ConfigError:
+    """What to say where a source gave no task to train on."""
+    why = (
+        f"{len(bad)} rows cannot be used; the first: {bad[0].where}: {bad[0].message}" if bad else "no row was refused"
+    )
+    return ConfigError(
+        f"tasks.train: the source {settings.source!r} gave no task ({why}). Expected counts per specification, such as "
+        f"{{full: 300}}{', and a file with usable rows' if settings.path else ''}."
+    )
+
+
 def base_tasks(settings: Tasks, counts: dict[Specification, int]) -> list[Task]:
     """So many tasks of split base, of a source that has it: no student is trained or examined on them."""
     make = source_of(settings).make

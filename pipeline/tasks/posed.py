@@ -66,6 +66,15 @@ def task(row: dict[str, Any]) -> Task:
         raise RowError(explain(Task, error.errors()[0])) from None
     if made.specification not in HAS:
         raise RowError(f"specification: {made.specification!r}, expected one of {', '.join(HAS)}")
+    alike = question_hash(made.question) == question_hash(made.full_question)
+    if alike != (made.specification == "full"):
+        raise RowError(
+            f"specification: {made.specification!r}, and question and full_question are {'alike' if alike else 'unlike'}. "
+            "Of a full task they are alike; of an underspecified one the question lacks what its withheld facts tell"
+        )
+    asked = " ".join(made.question.split()).casefold()
+    if told := [fact.id for fact in made.missing if " ".join(fact.text.split()).rstrip(".").casefold() in asked]:
+        raise RowError(f"facts: the question states {told[0]!r} itself, which is withheld. Leave it out of `question`")
     if made.tests is not None:
         raise RowError("tests: tasks of posed have none, so that no program is run. Use the source code for programs")
     if equal(made.wrong_answer, made.answer):
