@@ -16,6 +16,8 @@ from pipeline.tasks.talks import AuditSettings, TalkSource
 
 def is_free(out: Path, source: str) -> None:
     """Raises ConfigError where the folder holds the audit of something else, or a page of somebody's of that name."""
+    if not next(folder for folder in (out, *out.parents) if folder.exists()).is_dir():
+        raise ConfigError(f"out: {out} cannot be a folder, since a file is in its place. Set another one.")
     if (out / "audit.html").is_file() and not (out / "audit.json").is_file():
         raise ConfigError(
             f"out: {out}/audit.html is there, and no audit of ours. Set another folder, or move that file."

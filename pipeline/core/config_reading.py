@@ -87,7 +87,7 @@ def read_yaml(path: Path, kind: type[Section]) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
         _require_each_key_once(yaml.compose(text, Loader=yaml.SafeLoader), set())
         raw = yaml.safe_load(text)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from error
     if not isinstance(raw, dict):
         raise ConfigError(f"{path}: expected a mapping of keys to values, found {type(raw).__name__}.")

@@ -6,6 +6,7 @@ but of what cannot be: an adapter here stands on the base's weights as they are,
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from typing import Any, get_type_hints
 
@@ -50,6 +51,14 @@ def checked_lora(given: dict[str, Any]) -> dict[str, Any]:
             f"bias: {values['bias']!r}: it trains biases of the base itself, which stay as they are here: DPO and KTO "
             "compare with it. Leave it out"
         )
+    if isinstance(values["target_modules"], str):
+        try:
+            re.compile(values["target_modules"])
+        except re.error as error:
+            raise ValueError(
+                f"target_modules: {values['target_modules']!r} is no regular expression ({error}). Write one, or a "
+                "list of names"
+            ) from None
     if values["r"] < 1:
         raise ValueError(f"r: {values['r']}: the rank is 1 or more, such as 16")
     if not 0 <= values.get("lora_dropout", 0) < 1:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 from pipeline.core.errors import ConfigError
@@ -33,6 +34,7 @@ def preflight(experiment: Experiment) -> None:
     _check_models(experiment)
     _check_keys(experiment)
     _check_greedy(experiment)
+    _check_adapter(experiment)
     _check_training(experiment)
 
 
@@ -160,6 +162,31 @@ def _check_model(key: str, name: str) -> None:
             f"{key}: {name!r} has no chat template, so it cannot hold a dialogue. "
             "Expected chat_template.jinja beside its tokenizer; use a chat model, or save one there."
         )
+
+
+def _check_adapter(experiment: Experiment) -> None:
+    """Modules that an adapter names, against those of a base that lies here."""
+    lora, directory = experiment.training.lora, Path(weights_at(experiment.student.model))
+    named = {
+        key: lora[key] for key in ("target_modules", "modules_to_save") if lora.get(key) not in (None, "all-linear")
+    }
+    if not named or not directory.exists():
+        return
+    import torch  # these two take seconds
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    with torch.device("meta"):
+        base = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(directory))
+    modules = [name for name, _ in base.named_modules()]
+    for key, value in named.items():
+        patterns = [value] if isinstance(value, str) else [rf"(.*\.)?{re.escape(name)}" for name in value]
+        for pattern, name in zip(patterns, [value] if isinstance(value, str) else value, strict=True):
+            if not any(re.fullmatch(pattern, module) for module in modules):
+                leaves = sorted({module.rpartition(".")[2] for module in modules} - {""})
+                raise ConfigError(
+                    f"training.lora.{key}: {name!r} is no module of {experiment.student.model!r}. It has: "
+                    f"{', '.join(leaf for leaf in leaves if not leaf.isdecimal())}"
+                )
 
 
 def _check_training(experiment: Experiment) -> None:

@@ -41,7 +41,7 @@ class Shard(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Shard:
         """Raises ConfigError for what is not such as 2/4."""
-        match = re.fullmatch(r"(\d+)/(\d+)", text)
+        match = re.fullmatch(r"(\d+)/(\d+)", str(text))
         shard = cls(int(match[1]), int(match[2])) if match else cls(0, 0)
         if not 1 <= shard.number <= shard.of:
             raise ConfigError(f"--shard {text}: expected NUMBER/OF, from 1/OF to OF/OF, such as 2/4")

@@ -69,8 +69,9 @@ def task(row: dict[str, Any]) -> Task:
     alike = question_hash(made.question) == question_hash(made.full_question)
     if alike != (made.specification == "full"):
         raise RowError(
-            f"specification: {made.specification!r}, and question and full_question are {'alike' if alike else 'unlike'}. "
-            "Of a full task they are alike; of an underspecified one the question lacks what its withheld facts tell"
+            f"specification: {made.specification!r}, and question and full_question are "
+            f"{'alike' if alike else 'unlike'}. Of a full task they are alike; of an underspecified one the question "
+            "lacks what its withheld facts tell"
         )
     asked = " ".join(made.question.split()).casefold()
     if told := [fact.id for fact in made.missing if " ".join(fact.text.split()).rstrip(".").casefold() in asked]:

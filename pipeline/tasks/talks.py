@@ -21,9 +21,11 @@ from pydantic import Field, ValidationInfo, field_validator
 from pipeline.core.config_kinds import kind_of
 from pipeline.core.config_reading import Section, made_of, read_yaml, shipped_configs
 from pipeline.core.errors import ConfigError
+from pipeline.core.plugins import is_address
 from pipeline.core.resources import may_be_of_hub
 from pipeline.core.schema import Party, Record, Turn
 from pipeline.knowledge.partition import PARTITIONS, find_partition
+from pipeline.reading.settings import READERS
 from pipeline.tasks.parsing import BadRow, RowError, parse
 from pipeline.tasks.talk_files import open_rows
 
@@ -51,6 +53,15 @@ class AuditSettings(Section):
     reads: str = "semantic"  # who reads the turns: semantic, closed, or one of your own as file.py:NAME
     reader: str = ""  # a model that reads what the partner's turns give away; empty: by rule alone
     near: float = Field(default=0.95, ge=0, le=1)  # cosine of two transcripts that are called near-duplicates
+
+    @field_validator("reads")
+    @classmethod
+    def _is_a_reader(cls, name: str) -> str:
+        if name not in READERS and not is_address(name):
+            raise ValueError(
+                f"{name!r} is no reader of turns. Known: {', '.join(READERS)}, or your own as file.py:NAME"
+            )
+        return name
 
 
 class TalkSource(Section):
@@ -94,7 +105,8 @@ class TalkSource(Section):
         if template and not re.search(FIELD, template):
             field = template.strip("{}")
             raise ValueError(
-                f"{template!r} would be the same text in every row. Of the field {field!r} write '{{{field}}}', in quotes"
+                f"{template!r} would be the same text in every row. Of the field {field!r} write '{{{field}}}', in "
+                "quotes"
             )
         return template
 

@@ -10,6 +10,8 @@ from pipeline.experiment.fields import BEFORE_WARMUP, Fields
 from pipeline.experiment.settings import Contrast
 from pipeline.knowledge.condition import OF_PARTNER
 
+LONGEST = 80  # letters of a condition's name, which stands in names of files
+
 
 def check_whole(experiment: Fields) -> None:
     """Raises ValueError for what does not go whatever the conditions are."""
@@ -38,6 +40,8 @@ def check_condition(experiment: Fields, condition_name: str) -> None:
     """Raises ValueError for a name that is no folder's, and for weights that are not there when it is built."""
     if not condition_name.replace("_", "").replace("-", "").isalnum():
         raise ValueError(f"conditions.{condition_name}: letters, digits, - and _ only, it becomes a folder")
+    if len(condition_name) > LONGEST:
+        raise ValueError(f"conditions.{condition_name}: {len(condition_name)} letters, expected {LONGEST} at most")
     condition = experiment.conditions[condition_name]
     weights, others = condition.weights, experiment.conditions.keys() - {condition_name}
     if weights not in ("base", "current", *experiment.conditions):

@@ -39,12 +39,30 @@ def test_any_field_of_pefts_lora_config_is_taken_by_its_name():
         ({"bias": "some"}, "bias: 'some': Input should be 'none', 'all' or 'lora_only'"),
         ({"bias": "all"}, "bias: 'all': it trains biases of the base itself"),
         ({"init_lora_weights": "pissa"}, "init_lora_weights: 'pissa' is none of true, false, gaussian"),
+        ({"target_modules": "(["}, "target_modules: '\\(\\[' is no regular expression"),
         ({"layers_to_transform": [0]}, "LoraConfig refuses that: `layers_to_transform` cannot be used"),
     ],
 )
 def test_what_peft_would_not_take_is_refused_with_its_key(lora, reason):
     with pytest.raises(ValidationError, match=reason):
         made({"lora": lora})
+
+
+@pytest.mark.parametrize("key", ["target_modules", "modules_to_save"])
+def test_modules_that_the_base_has_not_are_refused_before_anything_runs(key):
+    engine = {"kind": "transformers"}
+    preflight(made({"lora": {key: ["q_proj"]}}, engine=engine))
+    with pytest.raises(
+        ConfigError, match=rf"training\.lora\.{key}: 'nope' is no module of 'embedded'. It has: .*q_proj"
+    ):
+        preflight(made({"lora": {key: ["q_proj", "nope"]}}, engine=engine))
+
+
+def test_modules_may_be_named_by_a_regular_expression():
+    engine = {"kind": "transformers"}
+    preflight(made({"lora": {"target_modules": r".*\.[qv]_proj"}}, engine=engine))
+    with pytest.raises(ConfigError, match="is no module of 'embedded'"):
+        preflight(made({"lora": {"target_modules": "q_proj"}}, engine=engine))
 
 
 @pytest.mark.parametrize("lora", [{"use_dora": True}, {"r": 1024}, {"rank_pattern": {"q_proj": 4}}])

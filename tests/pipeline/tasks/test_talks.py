@@ -157,6 +157,7 @@ def test_rows_in_are_talks_plus_bad_rows(tmp_path_factory: pytest.TempPathFactor
     ("strip: '('", "no regular expression"),
     ("strip: '(?i)student: '", "no regular expression"),
     ("gold: '#### [0-9]+'", "has no group"),
+    ("audit: {reads: nope}", "'nope' is no reader of turns"),
     ("answer: gold", "same text in every row. Of the field 'gold' write '{gold}'"),
     ("question: '{gold'", "write '{gold}'"),
     ("- 1", "expected a mapping"),
