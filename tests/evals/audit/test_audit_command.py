@@ -125,6 +125,14 @@ def test_an_experiment_is_no_description_and_its_run_is_named(call: Call) -> Non
     assert "not a key" not in told
 
 
+def test_an_audit_that_would_lie_in_a_file_is_refused_before_it_is_made(call: Call) -> None:
+    Path("afile").write_text("mine")
+    for out in ("afile", "afile/deeper"):
+        status, told = call(write("chat.jsonl", {"messages": CHAT}), f"out={out}")
+        assert status == 2 and f"out: {out} cannot be a folder" in told
+    assert Path("afile").read_text() == "mine"
+
+
 def test_an_audit_never_writes_over_that_of_other_data(call: Call) -> None:
     rows = [{"messages": CHAT}]
     assert call(write("chat.jsonl", *rows))[0] == 0
