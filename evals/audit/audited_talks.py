@@ -62,6 +62,10 @@ class Material:
             self._pools[source] = pooled(self.experiment, source)
         return self._pools[source]
 
+    def forget_pools(self) -> None:
+        """None is asked for any more: each holds the wordings of some thousand tasks."""
+        self._pools.clear()
+
     def used(self) -> Sequence[Talk]:
         """What is trained on: of a run the rows of its datasets, where there are any; of a dataset all."""
         if self.experiment is None:

@@ -41,11 +41,11 @@ def together(hashes: np.ndarray) -> Iterator[np.ndarray]:
         yield order[begin:end]
 
 
-KINDS = "Qqii"  # of an id's hash, and of a place: its offset, sibling and rollout
+KINDS = "Qqhh"  # of an id's hash, and of a place: its offset, sibling and rollout
 
 
 class IdPlaces:
-    """Where the record of an id stands, of all records of a file; 24 bytes are held of each."""
+    """Where the record of an id stands, of all records of a file; 20 bytes are held of each."""
 
     def __init__(self, placed: Iterable[tuple[str, Place]]):
         found: list[array[int]] = [array(kind) for kind in KINDS]
