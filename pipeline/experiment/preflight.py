@@ -178,15 +178,14 @@ def _check_adapter(experiment: Experiment) -> None:
     with torch.device("meta"):
         base = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(directory))
     modules = [name for name, _ in base.named_modules()]
-    for key, value in named.items():
-        patterns = [value] if isinstance(value, str) else [rf"(.*\.)?{re.escape(name)}" for name in value]
-        for pattern, name in zip(patterns, [value] if isinstance(value, str) else value, strict=True):
-            if not any(re.fullmatch(pattern, module) for module in modules):
-                leaves = sorted({module.rpartition(".")[2] for module in modules} - {""})
-                raise ConfigError(
-                    f"training.lora.{key}: {name!r} is no module of {experiment.student.model!r}. It has: "
-                    f"{', '.join(leaf for leaf in leaves if not leaf.isdecimal())}"
-                )
+    for key, value in named.items():  # as PEFT looks for them: one that is there is enough
+        pattern = value if isinstance(value, str) else rf".*(?:{'|'.join(map(re.escape, value))})"
+        if not any(re.fullmatch(pattern, module) for module in modules):
+            leaves = sorted({module.rpartition(".")[2] for module in modules} - {""})
+            raise ConfigError(
+                f"training.lora.{key}: {value!r} names no module of {experiment.student.model!r}. It has: "
+                f"{', '.join(leaf for leaf in leaves if not leaf.isdecimal())}"
+            )
 
 
 def _check_training(experiment: Experiment) -> None:

@@ -209,8 +209,9 @@ def _guarded(item: Item, address: str) -> Item:
         assert item.facts is not None  # refused above
         with failing_as("partition", address):
             made = item.facts(task)
-            if not isinstance(made, list | tuple) or not all(isinstance(fact, Fact) for fact in made):
-                raise TypeError(f"the facts of Item({item.says!r}) are {made!r}, expected a tuple of Fact")
-            return tuple(made)
+            there = made if isinstance(made, str) else tuple(made)  # of a text each letter would be one
+            if isinstance(there, str) or not all(isinstance(fact, Fact) for fact in there):
+                raise TypeError(f"the facts of Item({item.says!r}) are {there!r}, expected a tuple of Fact")
+            return there
 
     return replace(item, facts=facts)

@@ -9,6 +9,7 @@ the full question, as in the other sources, whatever the record says; docs/posed
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pydantic import ValidationError
@@ -73,8 +74,7 @@ def task(row: dict[str, Any]) -> Task:
             f"{'alike' if alike else 'unlike'}. Of a full task they are alike; of an underspecified one the question "
             "lacks what its withheld facts tell"
         )
-    asked = " ".join(made.question.split()).casefold()
-    if told := [fact.id for fact in made.missing if " ".join(fact.text.split()).rstrip(".").casefold() in asked]:
+    if told := [fact.id for fact in made.missing if _stands(fact.text, made.question)]:
         raise RowError(f"facts: the question states {told[0]!r} itself, which is withheld. Leave it out of `question`")
     if made.tests is not None:
         raise RowError("tests: tasks of posed have none, so that no program is run. Use the source code for programs")
@@ -82,6 +82,13 @@ def task(row: dict[str, Any]) -> Task:
         raise RowError(f"wrong_answer: {made.wrong_answer!r} is the answer; leave it out, or give another one")
     wrong = made.wrong_answer or wrong_answer(made.answer, made.full_question)
     return made.model_copy(update={"split": split_of(made.full_question), "wrong_answer": wrong})
+
+
+def _stands(fact: str, question: str) -> bool:
+    """Word for word, whatever the case and the white space."""
+    words = " ".join(fact.split()).rstrip(".").casefold()
+    within = rf"(?<!\w){re.escape(words)}(?!\w|[.,]\d)"
+    return bool(words) and bool(re.search(within, " ".join(question.split()).casefold()))
 
 
 SOURCE = Source(

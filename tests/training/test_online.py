@@ -320,7 +320,8 @@ def test_a_yoked_student_plays_the_same_and_its_rewards_are_dealt_by_lot(tmp_pat
 def test_who_has_no_reward_is_dealt_none_and_a_lone_reward_is_compared_with_nothing():
     dealt = by_lot([1.0, None, 1.0, None, 5.0, None], 3, "0")
     assert dealt == [1.0, None, 1.0, None, 5.0, None]
-    assert comparable([*dealt, 0.0, 3.0, None], 3) == [1.0, None, 1.0, 0.0, 0.0, 0.0, 0.0, 3.0, None]
+    assert comparable([*dealt, 0.0, 3.0, None], 3) == [1.0, None, 1.0, 5.0, 5.0, 5.0, 0.0, 3.0, None]
+    assert comparable([None] * 3, 3) == [0.0] * 3
     assert without_spread([1.0, None, 1.0, 0.0, 3.0, None], 3) == [True] * 3 + [False] * 3
 
 

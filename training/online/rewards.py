@@ -146,9 +146,13 @@ def by_lot(rewards: Sequence[float | None], group: int, key: str) -> list[float 
 
 
 def comparable(rewards: Sequence[float | None], group: int) -> list[float | None]:
-    """The rewards as they are, of which TRL compares those that there are; all 0 where a group has fewer than two."""
-    groups = [rewards[i : i + group] for i in range(0, len(rewards), group)]
-    return [reward if len(members) - list(members).count(None) > 1 else 0.0 for members in groups for reward in members]
+    """The rewards as they are, of which TRL compares those that there are. Of a group with fewer than two all are
+    alike, so that nothing is compared: its one reward, or 0."""
+    out = list[float | None]()
+    for i in range(0, len(rewards), group):
+        known = [reward for reward in rewards[i : i + group] if reward is not None]
+        out += rewards[i : i + group] if len(known) > 1 else [known[0] if known else 0.0] * group
+    return out
 
 
 def without_spread(rewards: Sequence[float | None], group: int) -> list[bool]:

@@ -20,6 +20,7 @@ from evals.audit.run_talks import RunTalks, talk_of
 from evals.stats.bootstrap import percentiles, resampled_sums
 from evals.stats.intervals import Rate
 from pipeline.core.schema import Party
+from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.dialogue_pool import branches_of
 from pipeline.tasks.talks import Talk
@@ -73,6 +74,8 @@ def _learned(material: Material, experiment: Experiment, condition_name: str) ->
     """The dialogues whose rows a condition's student learns, branches played on among them; where no condition has rows
     yet, its own."""
     condition = experiment.conditions[condition_name]
+    if LEARNING_RULES[condition.method].format == "preference":  # pairs of turns: no dialogue's whole is learned
+        return ()
     source = condition.learns_from or condition_name
     ids, of_source = trained(experiment, condition_name), material.conditions().get(source, ())
     if ids is None or not isinstance(of_source, RunTalks):

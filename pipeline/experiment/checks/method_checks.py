@@ -112,12 +112,6 @@ def _check_pool(experiment: Fields, condition_name: str) -> None:
             f"conditions.{condition_name}.selection: 'yoked' takes the next dialogue of a task, and there is one of "
             "each. Set dialogue.per_task, for example to 4"
         )
-    if condition.selection == "yoked" and condition.method == "sft" and experiment.turn_values.siblings:
-        raise ValueError(
-            f"conditions.{condition_name}.selection: 'yoked' takes the next dialogue of a task, which with "
-            f"turn_values.siblings: {experiment.turn_values.siblings} often begins with the same turn, so that what is "
-            "said there would still decide. Give it a config without siblings"
-        )
 
 
 def _check_siblings(experiment: Fields, condition_name: str) -> None:
@@ -135,6 +129,13 @@ def _check_siblings(experiment: Fields, condition_name: str) -> None:
             f"conditions.{condition_name}.method: {condition.method!r} learns from siblings of a turn, and those of "
             f"{condition.learns_from or condition_name!r} have none: people, one writer or Q-priming spoke. "
             "Learn from other dialogues, or use sft"
+        )
+    branched = experiment.turn_values.siblings and not unbranched
+    if condition.selection == "yoked" and condition.method == "sft" and branched:
+        raise ValueError(
+            f"conditions.{condition_name}.selection: 'yoked' takes the next dialogue of a task, which with "
+            f"turn_values.siblings: {experiment.turn_values.siblings} often begins with the same turn, so that what is "
+            "said there would still decide. Give it a config without siblings"
         )
     if condition.method in ("dpo", "dpo_answer") or condition.selection == "yoked":
         _require_draws(experiment, f"conditions.{condition_name}")

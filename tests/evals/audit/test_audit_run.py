@@ -211,9 +211,11 @@ def matched_arms(path: Path) -> Path:
 
 
 def test_balance_counts_rows_that_are_of_branches_too(built: Path) -> None:
-    rows = [parquet.read_table(file).num_rows for file in built.glob("datasets/*/sft/*.parquet")]
+    whole = [*built.glob("datasets/*/sft/*.parquet"), *built.glob("datasets/*/unpaired_preference/*.parquet")]
+    rows = [parquet.read_table(file).num_rows for file in whole]
     [tokens] = [f for f in balance.check(open_material(str(built))).findings if f.what == "student tokens"]
-    assert tokens.rate is not None and tokens.rate.n >= sum(rows) > 2 * EACH * 5 * 2
+    assert tokens.rate is not None and tokens.rate.n == sum(rows) > 2 * EACH * 5 * 2
+    assert "labels" in tokens.note and "pairs" not in tokens.note
 
 
 def test_balance_is_judged_of_conditions_whose_own_regime_is_matched(tmp_path: Path) -> None:

@@ -51,17 +51,15 @@ def test_what_peft_would_not_take_is_refused_with_its_key(lora, reason):
 @pytest.mark.parametrize("key", ["target_modules", "modules_to_save"])
 def test_modules_that_the_base_has_not_are_refused_before_anything_runs(key):
     engine = {"kind": "transformers"}
-    preflight(made({"lora": {key: ["q_proj"]}}, engine=engine))
-    with pytest.raises(
-        ConfigError, match=rf"training\.lora\.{key}: 'nope' is no module of 'embedded'. It has: .*q_proj"
-    ):
-        preflight(made({"lora": {key: ["q_proj", "nope"]}}, engine=engine))
+    preflight(made({"lora": {key: ["q_proj", "c_attn"]}}, engine=engine))  # a list that serves several architectures
+    with pytest.raises(ConfigError, match=rf"lora\.{key}: \['nope'\] names no module of 'embedded'. It has: .*q_proj"):
+        preflight(made({"lora": {key: ["nope"]}}, engine=engine))
 
 
 def test_modules_may_be_named_by_a_regular_expression():
     engine = {"kind": "transformers"}
     preflight(made({"lora": {"target_modules": r".*\.[qv]_proj"}}, engine=engine))
-    with pytest.raises(ConfigError, match="is no module of 'embedded'"):
+    with pytest.raises(ConfigError, match="names no module of 'embedded'"):
         preflight(made({"lora": {"target_modules": "q_proj"}}, engine=engine))
 
 

@@ -104,6 +104,13 @@ def test_a_row_that_is_no_task_is_a_bad_row_with_its_line_and_reason(read, row, 
     assert says in bad[0].message
 
 
+def test_a_withheld_fact_that_is_the_beginning_of_a_longer_number_is_not_told(read):
+    facts = [{"id": "f0", "text": "Tom has 2.", "public": False}]
+    question = "Tom has 20 pounds more than Ann. How many pounds has Tom?"
+    _, bad = read(record(1, question=question, full_question=f"{question} Tom has 2.", facts=facts))
+    assert bad == []
+
+
 def test_a_record_without_a_wrong_answer_is_given_one_where_its_answer_is_a_number(read):
     (number, words, *_), _ = read(record(1), record(2, answer="oak"))
     assert number.wrong_answer not in ("", "28") and words.wrong_answer == ""

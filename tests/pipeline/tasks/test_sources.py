@@ -194,8 +194,8 @@ def test_the_reader_that_its_page_shows_reads(tmp_path):
     [shown] = re.findall(r"```python\n(.*?)```", (Path(__file__).parents[3] / "docs/tasks.md").read_text(), re.DOTALL)
     (tmp_path / "my.py").write_text(shown)
     lacks = {"question": "How many has Ana?", "missing": "Ana has 3.", "ask": "How many?", "answer": "3"}
-    (tmp_path / "mine.jsonl").write_text(json.dumps(lacks) + "\n{}\n")
+    (tmp_path / "mine.jsonl").write_text(f"{json.dumps(lacks)}\n\n{{}}\n{json.dumps(lacks)}\nnot json\n")
     settings = Tasks(source=f"{tmp_path / 'my.py'}:read", path=str(tmp_path / "mine.jsonl"))
     tasks, bad = source_of(settings).read(settings)
     assert [task.missing[0].text for task in tasks] == ["Ana has 3."]
-    assert [row.where for row in bad] == [f"{tmp_path / 'mine.jsonl'}:2"]
+    assert [row.where for row in bad] == [f"{tmp_path / 'mine.jsonl'}:{line}" for line in (3, 4, 5)]
