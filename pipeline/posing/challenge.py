@@ -17,12 +17,13 @@ from typing import Literal, NamedTuple
 
 from pipeline.core.schema import Fact, Message, Task
 from pipeline.posing.documents import Document
-from pipeline.posing.evidence import Refused, cited, numbers_in, stands
+from pipeline.posing.evidence import Refused, cited, numbers_in
 from pipeline.posing.labelled_lines import Claim, claimed
 from pipeline.prompts.prompts import CLOSED_PROMPTS, Prompts
 from pipeline.reading.acts import given
 from pipeline.reading.numbers.arithmetic import Computed, NotArithmetic, evaluate, written
 from pipeline.reading.numbers.equality import equal, number
+from pipeline.reading.numbers.whole_words import stands
 from pipeline.reading.sentences import content_words
 from pipeline.tasks.parsing import wrong_answer
 from pipeline.tasks.split import split_of

@@ -14,6 +14,7 @@ from typing import Literal
 
 from pipeline.core.errors import MaieuticError
 from pipeline.reading.numbers.numerals import numbers
+from pipeline.reading.numbers.whole_words import SCALES, stands
 
 RefusalKind = Literal[
     "bad_document", "context_overflow", "engine_error",
@@ -22,9 +23,7 @@ RefusalKind = Literal[
     "question_states_answer", "question_tells_evidence", "question_names_a_text", "question_unrelated", "duplicate",
 ]  # fmt: skip
 LONGEST = 800  # characters of all evidence: what a partner can tell in a talk
-_QUOTES = str.maketrans("‘’“”", "''\"\"")  # one character for one: places stay
 _BELOW_ZERO = re.compile(r"(?<![\w.,)%])[-−](\d[\d,]*(?:\.\d+)?)(?!\w)")
-_SCALES = r"(?:dozen|hundred|thousand|million|billion|trillion)"
 
 
 class Refused(MaieuticError, ValueError):
@@ -40,15 +39,8 @@ def numbers_in(text: str) -> set[Fraction]:
     below = {-Fraction(figure.replace(",", "")) for figure in _BELOW_ZERO.findall(text)}
     text = re.sub(r"(?<=\d) (?=\d{3}(?!\d))", "", _BELOW_ZERO.sub(" ", text))
     text = re.sub(r"\S+\s+(?:billion|trillion)\b", "", text)  # which `numbers` takes for the number before it
-    digits = re.findall(rf"(?<![\w.,])(?>\d[\d,]*(?:\.\d+)?)(?!\w|\s+{_SCALES}\b)", text)
+    digits = re.findall(rf"(?<![\w.,])(?>\d[\d,]*(?:\.\d+)?)(?!\w|\s+{SCALES}\b)", text)
     return below | numbers(text) | {Fraction(figure.replace(",", "")) for figure in digits}
-
-
-def stands(span: str, text: str) -> list[re.Match[str]]:
-    """Where a span stands in a text as whole words and numbers: neither "5" nor "5 men" stands in "2.5 men"."""
-    before = r"(?<![\w\-−])(?<!\d[.,:/])" + r"(?<!\d )" * span[:1].isdigit()
-    after = rf"(?!\w|[.,:/]\d|-\w|\s+{_SCALES}\b)" + r"(?! \d{3}(?!\d))" * span[-1:].isdigit()
-    return list(re.finditer(before + re.escape(span.translate(_QUOTES)) + after, text.translate(_QUOTES)))
 
 
 def cited(spans: Sequence[str], sentences: list[str]) -> list[str]:

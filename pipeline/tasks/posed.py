@@ -9,7 +9,6 @@ the full question, as in the other sources, whatever the record says; docs/posed
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from pydantic import ValidationError
@@ -17,6 +16,7 @@ from pydantic import ValidationError
 from pipeline.core.explained import explain
 from pipeline.core.schema import Specification, Task, question_hash
 from pipeline.reading.numbers.equality import equal
+from pipeline.reading.numbers.whole_words import stands
 from pipeline.tasks.parsing import BadRow, RowError, json_lines, local_file, parse, text_of, wrong_answer
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.source import Licence, Source
@@ -74,7 +74,8 @@ def task(row: dict[str, Any]) -> Task:
             f"{'alike' if alike else 'unlike'}. Of a full task they are alike; of an underspecified one the question "
             "lacks what its withheld facts tell"
         )
-    if told := [fact.id for fact in made.missing if _stands(fact.text, made.question)]:
+    texts = {fact.id: _plain(fact.text) for fact in made.missing}
+    if told := [id for id, text in texts.items() if text and stands(text, _plain(made.question))]:
         raise RowError(f"facts: the question states {told[0]!r} itself, which is withheld. Leave it out of `question`")
     if made.tests is not None:
         raise RowError("tests: tasks of posed have none, so that no program is run. Use the source code for programs")
@@ -84,11 +85,9 @@ def task(row: dict[str, Any]) -> Task:
     return made.model_copy(update={"split": split_of(made.full_question), "wrong_answer": wrong})
 
 
-def _stands(fact: str, question: str) -> bool:
-    """Word for word, whatever the case and the white space."""
-    words = " ".join(fact.split()).rstrip(".").casefold()
-    within = rf"(?<!\w){re.escape(words)}(?!\w|[.,]\d)"
-    return bool(words) and bool(re.search(within, " ".join(question.split()).casefold()))
+def _plain(text: str) -> str:
+    """Whatever its white space, its case and the full stop at its end."""
+    return " ".join(text.split()).rstrip(".").casefold()
 
 
 SOURCE = Source(

@@ -33,7 +33,7 @@ from training.inputs.job import PreparedTrainer, TrainingJob
 from training.inputs.token_counts import TokenCounts
 from training.online.grpo import grpo_trainer, rollouts
 from training.online.partners import open_partners
-from training.online.rewards import by_lot, comparable, without_spread
+from training.online.rewards import without_spread
 from training.online.session import Session
 from training.student import train
 
@@ -317,14 +317,6 @@ def test_a_yoked_student_plays_the_same_and_its_rewards_are_dealt_by_lot(tmp_pat
         assert Counter(yoked["reward"][i : i + 4]) == Counter(own["reward"][i : i + 4])
 
 
-def test_who_has_no_reward_is_dealt_none_and_a_lone_reward_is_compared_with_nothing():
-    dealt = by_lot([1.0, None, 1.0, None, 5.0, None], 3, "0")
-    assert dealt == [1.0, None, 1.0, None, 5.0, None]
-    assert comparable([*dealt, 0.0, 3.0, None], 3) == [1.0, None, 1.0, 5.0, 5.0, 5.0, 0.0, 3.0, None]
-    assert comparable([None] * 3, 3) == [0.0] * 3
-    assert without_spread([1.0, None, 1.0, 0.0, 3.0, None], 3) == [True] * 3 + [False] * 3
-
-
 def test_members_of_a_group_are_compared_as_if_those_that_failed_had_not_been_there(embedded, tmp_path, caplog):
     ready, batch = prepared(experiment(embedded, tmp_path))
     play, rewards = ready.trainer.rollout_func, [1.0, None, 0.0, None]
@@ -334,14 +326,6 @@ def test_members_of_a_group_are_compared_as_if_those_that_failed_had_not_been_th
     for advantages in learned["advantages"].view(2, 4):
         assert advantages.tolist() == pytest.approx([spread, 0, -spread, 0], abs=1e-3)
     assert "returned None" not in caplog.text
-
-
-def test_rewards_by_lot_reward_nothing_that_was_said():
-    dealt = [by_lot([1.0, 0.0, 0.0, 0.0, 7.0, 7.0, 7.0, 8.0], 4, str(i)) for i in range(4000)]
-    assert by_lot([1.0, 2.0, 3.0, 4.0], 4, "0") == by_lot([1.0, 2.0, 3.0, 4.0], 4, "0")
-    assert all(sorted(each[:4]) == [0, 0, 0, 1] and sorted(each[4:]) == [7, 7, 7, 8] for each in dealt)
-    for i in range(4):  # who was rewarded keeps it as often as any other gets it: its advantage is 0 on average
-        assert abs(sum(each[i] for each in dealt) / 4000 - 0.25) < 0.03
 
 
 @pytest.mark.parametrize("selection", ["outcome", "yoked"])

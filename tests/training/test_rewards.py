@@ -19,7 +19,7 @@ from pipeline.knowledge.condition import ONLINE, Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.tasks.loading import load_tasks
 from training.online.partners import open_partners
-from training.online.rewards import Sample, discounted, likeness, sample
+from training.online.rewards import Sample, by_lot, comparable, discounted, likeness, sample, without_spread
 
 
 @pytest.mark.parametrize(
@@ -177,3 +177,19 @@ def test_under_a_price_of_questions_silence_is_worth_less_than_asking_for_all(em
     asks_all = " ".join(fact.ask for fact in task.facts)
     asked = play(made, task, *[asks_all] * 9).reward
     assert play(made, task, "").reward < asked < -made.dialogue.turns * 0.1
+
+
+def test_who_has_no_reward_is_dealt_none_and_a_lone_reward_is_compared_with_nothing():
+    dealt = by_lot([1.0, None, 1.0, None, 5.0, None], 3, "0")
+    assert dealt == [1.0, None, 1.0, None, 5.0, None]
+    assert comparable([*dealt, 0.0, 3.0, None], 3) == [1.0, None, 1.0, 5.0, 5.0, 5.0, 0.0, 3.0, None]
+    assert comparable([None] * 3, 3) == [0.0] * 3
+    assert without_spread([1.0, None, 1.0, 0.0, 3.0, None], 3) == [True] * 3 + [False] * 3
+
+
+def test_rewards_by_lot_reward_nothing_that_was_said():
+    dealt = [by_lot([1.0, 0.0, 0.0, 0.0, 7.0, 7.0, 7.0, 8.0], 4, str(i)) for i in range(4000)]
+    assert by_lot([1.0, 2.0, 3.0, 4.0], 4, "0") == by_lot([1.0, 2.0, 3.0, 4.0], 4, "0")
+    assert all(sorted(each[:4]) == [0, 0, 0, 1] and sorted(each[4:]) == [7, 7, 7, 8] for each in dealt)
+    for i in range(4):  # who was rewarded keeps it as often as any other gets it: its advantage is 0 on average
+        assert abs(sum(each[i] for each in dealt) / 4000 - 0.25) < 0.03

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from pipeline.core.schema import Task
 from pipeline.posing.challenge import KINDS, ask, task_of
 from pipeline.posing.documents import Document
-from pipeline.posing.evidence import Refused, numbers_in, stands
+from pipeline.posing.evidence import Refused, numbers_in
 from pipeline.posing.labelled_lines import claimed
 from pipeline.prompts.prompts import Prompts
+from pipeline.reading.numbers.whole_words import stands
 from pipeline.tasks.lookup.words import words
 
 BRIDGE = Document(
