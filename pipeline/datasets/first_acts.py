@@ -33,15 +33,18 @@ Kind = tuple[str, str]  # the task's specification, and the first act
 
 
 class Weighed(NamedTuple):
-    """What was done: rows, how often they count together, and the share of what was played that no row stands for."""
+    """What was done: rows, how often they count together, the one that counts most, and the share of what was played
+    that no row stands for."""
 
     rows: int
     counted: int
+    most: int
     unseen: float
 
     def __str__(self) -> str:
         return (
-            f"{self.rows} rows count {self.counted} times; of {self.unseen:.1%} of what was played none like it is kept"
+            f"{self.rows} rows count {self.counted} times, one of them up to {self.most}; of {self.unseen:.1%} of what "
+            "was played none like it is kept"
         )
 
 
@@ -96,4 +99,4 @@ def mark_as_played(experiment: Experiment, condition_name: str) -> Weighed:
     counting = ({**row, "times": counted[row["id"]]} for row in stream_rows(experiment, condition_name))
     written = write_rows(dataset_path(experiment, condition_name), counting, COUNTED)
     total = sum(part.total() for part in played.values())
-    return Weighed(written, sum(counted.values()), unseen / total if total else 0.0)
+    return Weighed(written, sum(counted.values()), max(counted.values(), default=0), unseen / total if total else 0.0)

@@ -72,11 +72,14 @@ def played(experiment: Experiment) -> dict[str, list[Played]]:
 def best(replies: Iterable[Reply], rewards: Mapping[str, float]) -> list[Reply]:
     """Of the replies to each prompt those with the highest reward, several where they tie; a refused one never.
 
-    A reply without a reward is left out: nobody knows yet what it is worth.
+    None below the mean of all rewards: a prompt of which nothing better came teaches what is not wanted. A reply
+    without a reward is left out: nobody knows yet what it is worth.
     """
+    worth = [rewards[id] for id in rewards if rewards[id] > REFUSED]
+    least = fmean(worth) - 1e-9 if worth else 0.0
     to_prompt = defaultdict[tuple[str, str], list[Reply]](list)
     for reply in replies:
-        if rewards.get(reply.id, REFUSED) > REFUSED:
+        if rewards.get(reply.id, REFUSED) > REFUSED and rewards[reply.id] >= least:
             to_prompt[reply.document, kind_of(reply.attempt)].append(reply)
     return [
         reply

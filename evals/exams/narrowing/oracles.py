@@ -54,7 +54,8 @@ def ceiling(task: Task, partition: str, turns: int) -> float:
     """The most that any student can expect that knows what its row knows and concludes all that follows.
 
     With k options left: 1 / k where the partner tells nothing more; of each option that a verdict leaves time to try,
-    1 / k; 2^(turns - 1) answers of yes or no tell so many options apart; facts are told one a turn.
+    1 / k; 2^(turns - 1) answers of yes or no tell so many options apart; facts are told one a turn. What a misled
+    partner holds to is one option less, where it is among them.
     """
     facts = known(task, Condition(partition=partition), "student").facts
     k = len(options_left(task, facts))
@@ -66,6 +67,8 @@ def ceiling(task: Task, partition: str, turns: int) -> float:
             return min(2 ** (turns - 1), k) / k
         case "facts" | "key" | "jigsaw" if lacks < turns:
             return 1.0
+        case "misled" if turns > 1 and task.choice is not None:
+            return 1 / max(1, k - (task.wrong_answer in map(task.choice.name, options_left(task, facts))))
     return 1 / k
 
 

@@ -89,6 +89,22 @@ def yields(seen: Seen) -> str:
     return f"The answer is {seen.name(seen.left[0])}." if not seen.said else LEAVES
 
 
+def doubts(seen: Seen) -> str:
+    """Asks of one value, and takes the answer for false: with no for an answer it is one of these, with yes none."""
+    choice, before = seen.task.choice, sorted(seen.said[0].before) if seen.said else seen.left
+    assert choice is not None
+    parting = [value for value in sorted({*sum(before, ())}) if 0 < sum(value in o for o in before) < len(before)]
+    if not parting or seen.last:
+        return guesses(seen)
+    if not seen.said:
+        return f"Is it {parting[0]}?"
+    says = seen.said[0].says
+    if says is None or says.confirms == "none":
+        return guesses(seen)
+    there = [option for option in before if choice.fits(option, {parting[0]}) == (says.confirms == "no")]
+    return guesses(seen._replace(left=there))
+
+
 POLICIES: dict[str, Callable[[Seen], str]] = {
     "guesses": guesses,
     "asks": asks,
@@ -96,12 +112,13 @@ POLICIES: dict[str, Callable[[Seen], str]] = {
     "tries": tries,
     "steps": steps,
     "yields": yields,
+    "doubts": doubts,
 }
 # The best that a student can do with each partner, and the knowledge of which another one has no use.
 BEST = {
     "solo": "guesses",
     "symmetric": "guesses",
-    "misled": "guesses",
+    "misled": "doubts",
     "verifier": "tries",
     "answer": "halves",
     "key": "steps",

@@ -31,11 +31,16 @@ def reply(id: str, document: str, attempt: int) -> Reply:
     return Reply(id=id, document=document, attempt=attempt, said=id)
 
 
-def test_the_best_replies_to_a_prompt_are_learned_and_no_other_prompt_is_compared():
+def test_the_best_replies_to_a_prompt_are_learned_unless_below_the_mean_of_all():
     replies = [reply("low", "a", 0), reply("high", "a", 2), reply("tied", "a", 4), reply("other kind", "a", 1),
                reply("other document", "b", 0), reply("unplayed", "c", 0), reply("refused", "d", 0)]  # fmt: skip
-    worth = {"low": 0.5, "high": 0.9, "tied": 0.9, "other kind": 0.1, "other document": 0.2, "refused": REFUSED}
-    assert [each.id for each in best(replies, worth)] == ["high", "tied", "other kind", "other document"]
+    worth = {"low": 0.5, "high": 0.9, "tied": 0.9, "other kind": 0.1, "other document": 0.6, "refused": REFUSED}
+    assert [each.id for each in best(replies, worth)] == ["high", "tied", "other document"]
+
+
+def test_where_all_are_worth_the_same_all_are_learned():
+    replies = [reply(str(i), "a", 0) for i in range(3)]
+    assert best(replies, {each.id: 0.3 for each in replies}) == replies
 
 
 def experiment(out: Path) -> Experiment:

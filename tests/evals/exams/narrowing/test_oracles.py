@@ -26,10 +26,11 @@ GAINS = {
     "halves": {"answer", "key"},
     "tries": {"verifier", "answer", "key"},
     "steps": {"key"},
+    "doubts": {"facts", "jigsaw", "answer", "key"},  # who answers a closed question, which it takes for false
 }
 
 
-@pytest.mark.parametrize("partition", [name for name in BEST if BEST[name] != "guesses"])
+@pytest.mark.parametrize("partition", [name for name in BEST if BEST[name] not in ("guesses", "doubts")])
 def test_with_time_enough_the_best_script_finds_every_item_under_its_own_partition(partition):
     said = talks(BEST[partition], partition, TASKS, turns=12)
     assert all(is_found(task, each) for task, each in zip(TASKS, said, strict=True))
