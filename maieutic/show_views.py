@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 from itertools import islice
+from textwrap import wrap
 
 from rich.rule import Rule
 
@@ -38,10 +39,16 @@ def print_view(who: str, prompts: Prompts, messages: list[Message]) -> None:
 
 
 def print_said(who: str, text: str) -> None:
-    first, *rest = text.split("\n")
+    """Broken between words where somebody looks on, and else as it is: who reads a file searches for whole lines."""
+    first, *rest = [part for line in text.split("\n") for part in _broken(line)]
     say(f"  {who:>9}  {first}")
     for line in rest:
         say(f"  {'':>9}  {line}")
+
+
+def _broken(line: str) -> list[str]:
+    width = max(console.width - 14, 20) if console.is_terminal else len(line) + 1
+    return wrap(line, width, break_on_hyphens=False, replace_whitespace=False, drop_whitespace=True) or [""]
 
 
 async def first_look(experiment: Experiment, casting: Casting, tasks: Collection[Task]) -> None:
@@ -95,4 +102,5 @@ def _show(cell: Cell, dialogue: Dialogue) -> None:
         print_said(turn.party, turn.text)
     console.print("[bold]What only the partner knew[/]")
     print_said("", privileged(task, condition, dialogue.turns) or "nothing")
-    print_said("", f"The right answer is {task.answer}.")
+    console.print(f"[bold]The right answer{'' if condition.row.holds_answer else ', which neither was told'}[/]")
+    print_said("", task.answer)

@@ -19,7 +19,7 @@ A student that learned in dialogues under controlled knowledge asymmetry: a LoRA
 | selection | `{selection}` |
 | method | `{method}`{begun} |
 | run | `{name}`, seed {seed}, round {round} of {rounds} |
-| learned from | {rows} rows, {trained_tokens} tokens with loss, in {optimizer_steps} steps |
+| learned from | {rows} rows, {trained_tokens} tokens with loss over all passes, in {optimizer_steps} steps |
 | rows, by hash | `{data_hash}` |
 | versions | {versions} |
 

@@ -102,7 +102,8 @@ def table(checks: list[Check]) -> Table:
         finding = worst(check)
         rate, bar = finding.rate, "–" if finding.bar is None else f"{finding.bar:.3g}"
         figures = [f"{three_digits(rate.value)} ({interval(rate)})", str(rate.n)] if rate else ["–", "–"]
-        shown.add_row(check.name, f"[{COLOURS[check.verdict]}]{check.verdict}[/]", *figures, bar, escape(finding.what))
+        found = finding.what if check.verdict != "pass" or not rate or rate.value else "none"
+        shown.add_row(check.name, f"[{COLOURS[check.verdict]}]{check.verdict}[/]", *figures, bar, escape(found))
     for column in shown.columns[:-1]:
         column.no_wrap = True
     return shown

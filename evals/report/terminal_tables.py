@@ -53,7 +53,13 @@ def table(summary: Summary) -> RenderableType:
     more += [transfer_table(page["transfer"])] if summary.transfer else []
     caveats = [escape(f"Against it: {line}") for line in found.against[:MOST_AGAINST]]
     return Group(
-        f"[bold]{escape(summary.headline)}[/]", *_figures(found), *caveats, *_read_by(summary), *warnings, *more
+        f"[bold]{escape(summary.headline)}[/]",
+        *_figures(found),
+        *_meant(found),
+        *caveats,
+        *_read_by(summary),
+        *warnings,
+        *more,
     )
 
 
@@ -63,6 +69,13 @@ def _figures(found: Finding) -> list[str]:
         return []
     rates = "; ".join(f"{name} {number(rate['value'])} ({interval(rate)})" for name, rate in found.figures)
     return [escape(f"{found.contrast['metric']}: {rates}")]
+
+
+def _meant(found: Finding) -> list[str]:
+    """What the metric counts, and who the two conditions are."""
+    names = {found.contrast[side] for side in ("a", "b")} if found.contrast else set[str]()
+    counted = [f"{name}: {definition}." for name, definition in found.means]
+    return [escape(line) for line in (*counted, *(line for line in found.of_whom if line.partition(":")[0] in names))]
 
 
 def _read_by(summary: Summary) -> list[str]:

@@ -24,6 +24,7 @@ from pipeline.runs.store import read
 from pipeline.runs.usage import Usage
 
 EVERY = 2.0  # seconds between two writings, at least
+FEW = 0.02  # of a stage: the first of many takes far longer than the others
 ENOUGH = 0.1  # of a stage, to go by its own rate where others of its kind were measured
 BUILD = "build"  # the widest kind of what plays dialogues
 ANSWER = "answer"  # the kind of what asks a student for answers; its size is their number, and builds measure it
@@ -174,8 +175,9 @@ class WholeRun:
         return self.clock() - self.last_end
 
     def _share(self) -> float:
-        """How much of the running stage this call has done; 0 where that is unknown."""
-        return max(self.done - max(self.first, 0), 0) / self.total if self.running and self.total else 0.0
+        """How much of the running stage this call has done; 0 where that is unknown, or too little to reckon with."""
+        share = max(self.done - max(self.first, 0), 0) / self.total if self.running and self.total else 0.0
+        return share if share >= FEW else 0.0
 
     def _measure(self, stage: PlannedStage, spent: float, size: float) -> None:
         for kind in stage.kinds:

@@ -14,9 +14,10 @@ from evals.metrics.metric import metric_name
 from evals.report.page.label_marks import Mark
 from evals.stats.number_format import number
 from pipeline.core.schema import Json
+from pipeline.datasets.card_words import DISCLOSURE
 from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.experiment.experiment import Experiment
-from pipeline.knowledge.condition import ONLINE
+from pipeline.knowledge.condition import ONLINE, Condition
 from pipeline.runs.directory import changed_path
 
 # Notes of the summary, by how they begin: those that weigh most, and the one that a line with figures stands for.
@@ -82,8 +83,15 @@ def _of_whom(page: Json, runs: Sequence[Experiment], names: Sequence[str]) -> tu
     for name in names:
         if (condition := page["conditions"].get(name, {}).get("condition")) is not None:
             axes = (f"{axis} {condition[axis]}" for axis in ("partition", "disclosure", "voice", "method"))
-            lines.append(f"{name}: {', '.join(axes)}; {_kept(page, name)}")
+            lines.append(f"{name}: {', '.join(axes)}; {_disclosed(condition)}{_kept(page, name)}")
     return tuple(lines)
+
+
+def _disclosed(condition: Json) -> str:
+    """In a sentence, where the partner has facts of its own to tell."""
+    of = Condition.model_validate(condition)
+    told = DISCLOSURE[of.disclosure].rstrip(".").replace("The", "the", 1)
+    return f"{told}; " if of.row.holds_withheld and not of.row.holds_answer else ""
 
 
 def _kept(page: Json, name: str) -> str:
@@ -163,7 +171,7 @@ def _of_amounts(built: Mapping[str, Json]) -> Iterator[str]:
     if len(tokens) < 2 or (min(tokens) and max(tokens) <= AMOUNT * min(tokens)):
         return
     amounts = ", ".join(
-        f"{name} on {used['trained_rows'] / used['students']:,.0f} rows ({each:,.0f} tokens)"
+        f"{name} on {used['trained_rows'] / used['students']:,.0f} rows ({each:,.0f} tokens over all passes)"
         for (name, used), each in zip(students.items(), tokens, strict=True)
     )
     can = all(entry["condition"]["method"] == "sft" for entry in built.values())

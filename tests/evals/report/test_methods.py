@@ -98,7 +98,7 @@ def test_without_turn_values_nothing_is_set_beside(tmp_path):
     summary = summarize([made_run(tmp_path / "made")])
     assert summary.beside == () and summary.agreement == "" and not summary.methods_differ
     page = write(tmp_path, summary)[2].read_text()
-    assert "The value of a turn" not in page and "<h2>Methods" not in page and "method" not in text(summary).lower()
+    assert "The value of a turn" not in page and "<h2>Methods" not in page and "methods" not in text(summary).lower()
 
 
 @pytest.fixture(scope="module")
