@@ -42,11 +42,19 @@ class Shown(NamedTuple):
     bar: float | None = None
 
 
+SHARES = (("64", 0.97), ("256", 0.96), ("1024", 0.93))  # dialogues at a time, and the share that was wanted
+UNLIKE = "all turns unlike"
 LIMITS = (
     *(
         Shown("limit", c, "share", f"dialogues over HTTP, {c} at a time: of what the server allows", bar)
-        for c, bar in (("64", 0.97), ("256", 0.96), ("1024", 0.93))
+        for c, bar in SHARES
     ),
+    *(
+        Shown("limit", f"{c} unlike", "share", f"the same, {c} at a time, {UNLIKE}: of the same", bar)
+        for c, bar in SHARES
+    ),
+    Shown("limit", "1024", "least_share", "the same, 1024 at a time: the least of three runs"),
+    Shown("peers", "1024 ours", "share", "the same, 1024 at a time, in the peers' run, of one wave and not four"),
     *(
         Shown("limit", c, "bare_share", f"a bare aiohttp loop, {c} at a time: of the same")
         for c in ("64", "256", "1024")
@@ -71,9 +79,15 @@ LIMITS = (
 )
 PEERS = (
     *(
-        Shown("peers", f"{c} {peer}", "times_ours", f"{said}, {c} at a time: its time by ours")
+        Shown(
+            "peers",
+            f"{c} {peer}",
+            "times_ours",
+            f"{said}, {c} at a time: its time by ours",
+            bar if c == "256" else None,
+        )
         for c in ("64", "256", "1024")
-        for peer, said in CLIENTS.items()
+        for (peer, said), bar in zip(CLIENTS.items(), (1.68, 1.50, 4.82), strict=True)
     ),
     *(
         Shown("peers", f"{c} {peer}", "cpu_times_ours", f"{said}, {c} at a time: its CPU by ours", bar)
@@ -127,6 +141,10 @@ OURS = (
     ),
     *(
         Shown("limit", c, "cpu_times_bare", f"client CPU a turn, {c} at a time: ours by a bare aiohttp loop's", 2.5)
+        for c in ("64", "256", "1024")
+    ),
+    *(
+        Shown("limit", f"{c} unlike", "cpu_times_bare", f"the same, {c} at a time, {UNLIKE}", 2.5)
         for c in ("64", "256", "1024")
     ),
     Shown("reading", "semantic", "ratio", "reading a turn: ours by embedding it with sentence-transformers"),
@@ -216,10 +234,10 @@ def table(rows: Sequence[Shown]) -> str:
 
 
 def growth() -> str:
-    """By machine, stage and number of dialogues: seconds of the CPU, those of linear growth from a thousand, memory."""
+    """By machine, stage and number of dialogues: seconds of the CPU, what each further dialogue took, and memory."""
     parts = []
     for machine, found in recorded().get("growth", {}).items():
-        head = "| stage | dialogues | CPU, s | by linear growth | peak, MiB |"
+        head = "| stage | dialogues | CPU, s | each further, ms | peak, MiB |"
         lines = [f"{machine}:", "", head, "|---|--:|--:|--:|--:|"]
         lines += [line for stage in STAGES for line in grown(stage, found)]
         parts.append("\n".join(lines))
@@ -229,10 +247,11 @@ def growth() -> str:
 def grown(stage: str, found: Found) -> list[str]:
     sizes = sorted(int(entry.split()[1]) for entry in found if entry.split()[0] == stage)
     lines = []
-    for size in sizes:
-        row, least = found[f"{stage} {size}"], found[f"{stage} {sizes[0]}"]
-        linear = row["cpu_s"] / (least["cpu_s"] * size / sizes[0])
-        lines.append(f"| {stage} | {size:,} | {row['cpu_s']:g} | {linear:.2f} | {row['peak_mib']:g} |")
+    for before, size in zip([None, *sizes], sizes, strict=False):
+        row, further = found[f"{stage} {size}"], "–"
+        if before is not None:
+            further = f"{1000 * (row['cpu_s'] - found[f'{stage} {before}']['cpu_s']) / (size - before):.2f}"
+        lines.append(f"| {stage} | {size:,} | {row['cpu_s']:g} | {further} | {row['peak_mib']:g} |")
     return lines
 
 

@@ -1,6 +1,6 @@
-"""A server of the OpenAI chat protocol that thinks for a fixed time and asks one question after another.
+"""A server of the OpenAI chat protocol that thinks for a fixed time and says one text after another.
 
-python -m benchmarks.server LATENCY     # seconds; prints its port on loopback
+python -m benchmarks.server LATENCY alike     # seconds; or `unlike`, see `texts`; prints its port on loopback
 """
 
 from __future__ import annotations
@@ -35,16 +35,22 @@ def _answer(text: str) -> str:
     )
 
 
-ANSWERS = [_answer(text) for text in QUESTIONS]
+def texts(unlike: bool) -> list[str]:
+    """Five questions, which a reader remembers, or 4,096 answers with their working, which it reads each time."""
+    if not unlike:
+        return list(QUESTIONS)
+    pairs = itertools.product(range(2, 66), repeat=2)
+    return [f"There are {a} boxes. Each box holds {b} plums. I get {a} x {b} = {a * b}. The answer is {a * b}."
+            for a, b in pairs]  # fmt: skip
 
 
 @contextmanager
-def serving(latency: float) -> Iterator[str]:
+def serving(latency: float, unlike: bool = False) -> Iterator[str]:
     """The address of such a server, in a process of its own, which ends with the context."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # a connection needs a descriptor, here and in the server
     server = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.server", str(latency)],
+        [sys.executable, "-m", "benchmarks.server", str(latency), "unlike" if unlike else "alike"],
         cwd=Path(__file__).parent.parent, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
@@ -55,8 +61,8 @@ def serving(latency: float) -> Iterator[str]:
         server.wait()
 
 
-async def main(latency: float) -> None:
-    answers = itertools.cycle(ANSWERS)
+async def main(latency: float, unlike: bool) -> None:
+    answers = itertools.cycle([_answer(text) for text in texts(unlike)])
 
     async def answer(request: web.Request) -> web.Response:
         await request.read()
@@ -75,4 +81,4 @@ async def main(latency: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(float(sys.argv[1])))
+    asyncio.run(main(float(sys.argv[1]), sys.argv[2] == "unlike"))

@@ -3,9 +3,11 @@
 N dialogues of T student turns, C at a time, against a server that takes 1 s an answer, cannot end before
 N * T / C seconds. The server is a process of its own. Printed: the share of that limit that was reached, and
 the CPU time of this process per turn, each the median of ROUNDS builds, and the least share. What is measured is
-the whole of `build`: views, rules, storage, in the event loop that builds run in (uvloop's). Before each build a bare
-loop over aiohttp, in asyncio's own event loop, asks the same server as many times, with chats as long, and does nothing
-else: what HTTP usually costs on this machine in this hour.
+the whole of `build`: views, rules, storage, in the event loop that builds run in (uvloop's). Readings are remembered by
+text, so it is measured where each turn is one of five questions, and where hardly two are alike (`unlike`).
+
+Before each build a bare loop over aiohttp, in asyncio's own event loop, asks the same server as many times, with chats
+as long, and does nothing else: what HTTP usually costs on this machine in this hour.
 
     python -m benchmarks.server_limit
 """
@@ -34,7 +36,9 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.tasks.loading import load_tasks
 
-LATENCY, TURNS, WAVES, ROUNDS = 1.0, 4, 4, 3
+LATENCY, TURNS, WAVES = 1.0, 4, 4
+ROUNDS = {"": 3, " unlike": 2}
+CONCURRENCY = (64, 256, 1024)
 
 
 def experiment(out: str, dialogues: int, concurrency: int) -> Experiment:
@@ -104,16 +108,18 @@ def measure(url: str, concurrency: int) -> dict[str, float]:
 
 
 def main() -> None:
-    with serving(LATENCY) as url:
-        runs = {concurrency: [measure(url, concurrency) for _ in range(ROUNDS)] for concurrency in (64, 256, 1024)}
+    runs = dict[str, list[dict[str, float]]]()
+    for texts, rounds in ROUNDS.items():
+        with serving(LATENCY, unlike=bool(texts)) as url:
+            runs |= {f"{n}{texts}": [measure(url, n) for _ in range(rounds)] for n in CONCURRENCY}
     figures = {
-        str(concurrency): {key: round(median(run[key] for run in some), 3) for key in some[0]}
+        name: {key: round(median(run[key] for run in some), 3) for key in some[0]}
         | {"least_share": round(min(run["share"] for run in some), 3)}
-        for concurrency, some in runs.items()
+        for name, some in runs.items()
     }
     table = Table(
-        "concurrency", "dialogues", "limit, s", "took, s", "share", "client CPU, ms a turn", "share of a bare loop",
-        "its CPU", "times its CPU", "least share",
+        "concurrency, texts", "dialogues", "limit, s", "took, s", "share", "client CPU, ms a turn",
+        "share of a bare loop", "its CPU", "times its CPU", "least share",
     )  # fmt: skip
     for concurrency, row in figures.items():
         table.add_row(concurrency, *(f"{value:g}" for value in row.values()))

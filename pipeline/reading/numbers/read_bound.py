@@ -113,7 +113,9 @@ def _tries(sentences: list[str]) -> bool:
 
 
 def _bound(sentence: str) -> str | None:
-    plain = _RIGHT.sub("", sentence.strip())
+    if not (plain := sentence.strip()).endswith("?"):
+        return None  # none of the patterns would match
+    plain = _RIGHT.sub("", plain)
     for name, pattern in _PATTERNS.items():
         if match := pattern.fullmatch(plain):
             numbers = [_number(said) for said in match.groups() if said]
