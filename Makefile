@@ -5,9 +5,12 @@ VLLM := .venv-vllm/bin
 VERIFIERS := .venv-verifiers/bin
 PYTEST_WORKERS ?= auto
 
-.PHONY: env demo real test types unit test-slow test-vllm test-verifiers site bench
+# `env` is what experiments need, `tools` that of who works on the code as well.
+.PHONY: env tools demo real test types unit test-slow test-vllm test-verifiers site bench
 
-env: .venv/installed
+env: .venv/ready
+
+tools: .venv/installed
 
 # torch first: what follows then finds it there, and takes no other build.
 define install
@@ -22,7 +25,6 @@ EXTRAS := [test,docs]
 	$(call install,$(EXTRAS))
 	touch .venv/ready $@
 
-# What experiments need, without the tools of who works on the code.
 .venv/ready: pyproject.toml setup.py constraints.txt
 	$(call install)
 	touch $@
@@ -45,22 +47,22 @@ real: env
 	touch $@
 
 # mypy has one process, so that it goes beside the tests.
-test: env
+test: tools
 	@$(MAKE) --no-print-directory --jobs 2 types unit
 
-types: env
+types: tools
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-unit: env
+unit: tools
 	$(BIN)/pytest -rs --numprocesses $(PYTEST_WORKERS) --dist worksteal
 
-test-slow: env
+test-slow: tools
 	@# A limit for what hangs: a processor without bfloat16's instructions takes several times as long for some.
 	$(BIN)/pytest -rs -m slow --timeout 1800 --numprocesses $(PYTEST_WORKERS) --dist worksteal
 
 # build/site: every page, and the notebooks with what they print; a link that leads nowhere ends it.
-site: env
+site: tools
 	$(BIN)/python docs/make_site.py
 
 test-vllm: .venv-vllm/installed
