@@ -67,6 +67,8 @@ def page(run: Path, shuffled: Path | None, figure: str) -> str:
 
 def _report(run: Path) -> Json:
     file = run / "report.json"
+    if not (run / "config.yaml").is_file():
+        raise ConfigError(f"{run} is no run: it has no config.yaml. Expected a run directory, such as runs/shapes")
     if not file.is_file():
         raise ConfigError(f"{file} is not there: run `maieutic compare {run}` first")
     report: Json = json.loads(file.read_text(encoding="utf-8"))
