@@ -41,6 +41,7 @@ METRICS: tuple[Metric, ...] = (
     }),
     difference("tells_apart", "yes_right", "yes_wrong"),
 )  # fmt: skip
+PARTNER = ("partition", "disclosure", "label", "voice", "manner", "reveal")  # axes that decide what it says
 FIGURES = ("tells_apart", "yes_right", "yes_wrong", "no_wrong", "tells", "gives_away", "echoes")
 
 
@@ -90,17 +91,17 @@ async def taught(experiment: Experiment, condition_name: str, tasks: Sequence[Ta
 
 
 def table(experiment: Experiment) -> str:
-    """As Markdown, a row a condition whose partner holds the answer. Raises ConfigError where none does."""
-    holding = [
-        name
-        for name, condition in experiment.conditions.items()
-        if condition.row.holds_answer and not condition.learns_from and condition.weights == "base"
-    ]
+    """As Markdown, a row for each partner that holds the answer. Raises ConfigError where none does."""
+    holding = dict[tuple[str | bool, ...], str]()  # the first condition of each partner
+    for name, condition in experiment.conditions.items():
+        if condition.row.holds_answer and not condition.learns_from and condition.weights == "base":
+            partner = [getattr(condition, axis) for axis in PARTNER]
+            holding.setdefault(tuple(partner), name)
     if not holding:
         raise ConfigError("conditions: no partner holds the answer. Expected a partition such as answer or key")
     tasks = [task for task in exam_tasks(experiment)[0] if task.wrong_answer and not task.missing]
     lines = [f"| condition | {' | '.join(f'`{name}`' for name in FIGURES)} | tasks |", "|---" + "|--:" * 8 + "|"]
-    for name in holding:
+    for name in holding.values():
         rates = asyncio.run(taught(experiment, name, tasks)).values()
         cells = (f"{rate.value:.2f} ({rate.low:.2f} to {rate.high:.2f})" for rate in rates)
         lines.append(f"| {name} | {' | '.join(cells)} | {len(tasks)} |")

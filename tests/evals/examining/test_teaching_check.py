@@ -17,6 +17,7 @@ CONDITIONS = {
     "by_lot": {"partition": "answer", "voice": "model"},
     "peer": {"partition": "symmetric"},
     "again": {"partition": "key", "learns_from": "key"},
+    "primed": {"partition": "key", "method": "q_priming"},  # the same partner
 }
 RUN = small_experiment(conditions=CONDITIONS, tasks={"exam": {"full": 12, "underspecified": 4}})
 
