@@ -72,9 +72,9 @@ def _figures(found: Finding) -> list[str]:
 
 
 def _meant(found: Finding) -> list[str]:
-    """What the metric counts, and who the two conditions are."""
+    """What the metric counts, in short, and who the two conditions are. The report has whole definitions."""
     names = {found.contrast[side] for side in ("a", "b")} if found.contrast else set[str]()
-    counted = [f"{name}: {definition}." for name, definition in found.means]
+    counted = [f"{name}: {definition.partition(';')[0]}." for name, definition in found.means]
     return [escape(line) for line in (*counted, *(line for line in found.of_whom if line.partition(":")[0] in names))]
 
 
