@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pipeline.core.errors import MaieuticError
-from pipeline.engines.transformers import MEMORY
+from pipeline.engines.transformers import memory_for
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.roles import ROLES
@@ -67,7 +67,7 @@ def _memory(experiment: Experiment) -> Memory:
 
 def _of_engines(needed: Memory) -> int:
     """Bytes of what engines remember, and of a speaker's weights."""
-    return 2 * MEMORY + needed.weights
+    return 2 * memory_for(needed.weights) + needed.weights
 
 
 def _plays_by_itself(experiment: Experiment) -> bool:

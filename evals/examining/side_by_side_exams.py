@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from evals.examining.one_sitter import sat
 from evals.examining.sitter import Sat
 from pipeline.core.errors import MaieuticError
-from pipeline.engines.transformers import MEMORY
+from pipeline.engines.transformers import memory_for
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.roles import ROLES
@@ -49,7 +49,8 @@ def _needed(experiment: Experiment) -> float:
     """Bytes of one process: the student and the base, what a batch knows, and what each keeps."""
     sizes = sizes_of(experiment.base, experiment.training.lora)
     known = experiment.engine.batch * CONTEXT * cache_bytes_per_token(sizes, bf16=False)
-    return 2 * 4 * _weights(experiment) + known + 2 * MEMORY
+    weights = 4 * _weights(experiment)
+    return 2 * weights + known + 2 * memory_for(weights)
 
 
 def _weights(experiment: Experiment) -> int:

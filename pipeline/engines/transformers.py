@@ -49,6 +49,13 @@ WORTH_A_CORE = 16
 # Bytes of keys and values of dialogues that may go on. 200 dialogues of SmolLM2 take over half a GiB, and where less is
 # kept than is under way, each is dropped just before it would be used.
 MEMORY = min(2**31, psutil.virtual_memory().total // 8)
+# A small model reads a prompt anew in no time: at most so many times the bytes of its weights.
+TIMES_WEIGHTS = 128
+
+
+def memory_for(weights: float) -> int:
+    """Bytes of keys and values that a model keeps whose weights have so many bytes."""
+    return int(min(MEMORY, TIMES_WEIGHTS * weights))
 
 
 class TransformersModel:
@@ -62,7 +69,8 @@ class TransformersModel:
         self.context: int = model.config.get_text_config().max_position_embeddings
         self.ends = end_tokens(model, tokenizer)
         # A batch of one draws from exactly the logits of its own prompt, read in one piece.
-        self.memory = PrefixCache(self.ends, MEMORY if batch > 1 and remembers(model) else 0)
+        kept = memory_for(sum(weight.nbytes for weight in model.parameters()))
+        self.memory = PrefixCache(self.ends, kept if batch > 1 and remembers(model) else 0)
         self.freed = FreedMemory()
         self.waiting: list[Request] = []
         self.worker: asyncio.Task[None] | None = None
