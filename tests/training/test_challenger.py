@@ -73,14 +73,14 @@ def test_what_is_learned_is_the_claim_behind_its_prompt_where_a_task_has_dialogu
     store(run, "facts", never, "1", "2")
     adapter = learn(run, documents)
     rows = {row["task_id"]: row for row in learned(run, adapter)}
-    assert set(rows) == {half.id, always.id, never.id}  # each the best reply of which something is known to its prompt
+    assert set(rows) == {half.id}  # the others are the best to their prompts, too, and below the mean of all
     row = rows[half.id]
     assert row["messages"][:-1] == ask(HALLS[0], 0, Prompts("chat")) and row["learn"] == [False, True]
     said = row["messages"][-1]["content"]
     assert said.startswith('Evidence: "Oak hall') and said.endswith(f"Answer: {half.answer}")
     assert task_of("again", said, HALLS[0]).question == half.question
     record = json.loads((adapter / RECORD).read_text())
-    assert (record["rows"], record["seed"]) == (3, 3)
+    assert (record["rows"], record["seed"]) == (1, 3)
 
 
 def test_of_two_tasks_from_one_prompt_the_one_nearer_to_one_half_is_learned(run, documents):
