@@ -48,7 +48,7 @@ def print_said(who: str, text: str) -> None:
 
 def _broken(line: str) -> list[str]:
     width = max(console.width - 14, 20) if console.is_terminal else len(line) + 1
-    return wrap(line, width, break_on_hyphens=False, replace_whitespace=False, drop_whitespace=True) or [""]
+    return wrap(line, width, break_on_hyphens=False, replace_whitespace=False) or [""]
 
 
 async def first_look(experiment: Experiment, casting: Casting, tasks: Collection[Task]) -> None:

@@ -41,7 +41,7 @@ METRICS: tuple[Metric, ...] = (
     }),
     difference("tells_apart", "yes_right", "yes_wrong"),
 )  # fmt: skip
-PARTNER = ("partition", "disclosure", "label", "voice", "manner", "reveal")  # axes that decide what it says
+PARTNER = {"partition", "disclosure", "label", "voice", "manner", "reveal"}  # axes that decide what it says
 FIGURES = ("tells_apart", "yes_right", "yes_wrong", "no_wrong", "tells", "gives_away", "echoes")
 
 
@@ -95,8 +95,7 @@ def table(experiment: Experiment) -> str:
     holding = dict[tuple[str | bool, ...], str]()  # the first condition of each partner
     for name, condition in experiment.conditions.items():
         if condition.row.holds_answer and not condition.learns_from and condition.weights == "base":
-            partner = [getattr(condition, axis) for axis in PARTNER]
-            holding.setdefault(tuple(partner), name)
+            holding.setdefault(tuple(condition.model_dump(include=PARTNER).values()), name)
     if not holding:
         raise ConfigError("conditions: no partner holds the answer. Expected a partition such as answer or key")
     tasks = [task for task in exam_tasks(experiment)[0] if task.wrong_answer and not task.missing]

@@ -75,8 +75,8 @@ def best(replies: Iterable[Reply], rewards: Mapping[str, float]) -> list[Reply]:
     None below the mean of all rewards: a prompt of which nothing better came teaches what is not wanted. A reply
     without a reward is left out: nobody knows yet what it is worth.
     """
-    worth = [rewards[id] for id in rewards if rewards[id] > REFUSED]
-    least = fmean(worth) - 1e-9 if worth else 0.0
+    worth = [value for value in rewards.values() if value > REFUSED]
+    least = fmean(worth) - 1e-9 if worth else 0.0  # so that rewards that are all alike are not below their mean
     to_prompt = defaultdict[tuple[str, str], list[Reply]](list)
     for reply in replies:
         if rewards.get(reply.id, REFUSED) > REFUSED and rewards[reply.id] >= least:
