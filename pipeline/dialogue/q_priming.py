@@ -18,6 +18,7 @@ from pipeline.engines.model import Sampling
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 from pipeline.knowledge.view import question_view
+from pipeline.reading.choices.read_choice import NEXT_STEP
 from pipeline.reading.sentences import sentences
 from pipeline.reading.stored import heard_right
 
@@ -58,11 +59,14 @@ def _asks(replaced: Turn, question: str, tokens: int) -> Turn:
 
 
 def rule_question(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:
-    """A question for the first needed fact that only the partner knows and has not told."""
+    """A question for the first needed fact that only the partner knows and has not told; where none is left, for the
+    next step of a solution that the partner can hint at, as it can on options."""
     knows = known(task, condition, "partner")
     told = [turn.text for turn in turns if turn.party == "partner"]
     wanted = [fact for fact in knows.own if fact.needed and not any(fact.text in text for text in told)]
-    return question_for(by_id(wanted)[0]) if wanted else NOTHING_TO_ASK
+    if wanted:
+        return question_for(by_id(wanted)[0])
+    return NEXT_STEP if task.choice and condition.row.holds_solution else NOTHING_TO_ASK
 
 
 def by_id(facts: Iterable[Fact]) -> list[Fact]:

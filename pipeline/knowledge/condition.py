@@ -29,7 +29,7 @@ OF_PARTNER: tuple[Method, ...] = ("dpo_judge",)
 # Axes that say how one learns from a dialogue, not what is said in it; selection and keep do too, and stand in its id.
 LEARNING = {
     "method", "begins", "learns_from", "pass_rate", "per_task", "violations", "first_acts", "regime",
-    "token_price", "question_price", "budget", "base",
+    "token_price", "question_price", "discount", "budget", "base",
 }  # fmt: skip
 
 Regime = Literal["natural", "matched", "shuffled"]
@@ -78,6 +78,8 @@ class Condition(BaseModel):
     # Off the value of a turn that it learns by (dpo, grpo_turn); None: as turn_values says.
     token_price: float | None = Field(default=None, ge=0)
     question_price: float | None = Field(default=None, ge=0)
+    # Of a right answer, for each student turn before it (grpo); None: as training.grpo says. At 1 a question is free.
+    discount: float | None = Field(default=None, gt=0, le=1)
 
     @field_validator("partition")
     @classmethod
@@ -239,6 +241,11 @@ class Condition(BaseModel):
             raise ValueError(
                 f"token_price: {self.token_price} with question_price: {self.question_price} are taken off the values "
                 f"of turns, and method: {self.method!r} learns by none. Leave them out, or use {' or '.join(VALUED)}"
+            )
+        if self.discount is not None and self.method != "grpo":
+            raise ValueError(
+                f"discount: {self.discount} is taken off the reward of a whole dialogue, and method: {self.method!r} "
+                "learns by none. Leave it out, or use grpo"
             )
         by_gold = (*VALUED, "dpo_answer", "kto", "grpo", "grpo_next")
         if self.selection == "none" and self.method in by_gold:

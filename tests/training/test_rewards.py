@@ -46,6 +46,17 @@ def test_a_right_final_answer_is_worth_less_for_every_turn_before_it(task, lines
     assert discounted(dialogue, 0.5) == reward
 
 
+def test_a_condition_takes_its_own_discount_off(tmp_path, task):
+    made = experiment(BASE, tmp_path)
+
+    def reward(discount: float | None) -> float | None:
+        own = made.conditions["facts"].model_copy(update={"method": "grpo", "discount": discount})
+        conditions = made.model_copy(update={"conditions": {"facts": own}})
+        return play(conditions, task, "How many?", f"The answer is {task.answer}.", "I am done.").reward
+
+    assert (reward(None), reward(0.5), reward(1)) == (0.7, 0.5, 1)
+
+
 @pytest.fixture(scope="session")
 def task() -> Task:
     (found,), _ = load_tasks(

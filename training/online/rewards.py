@@ -65,7 +65,8 @@ async def sample(cell: Cell, partners: Partners, engine: IdEngine, task: Task, k
     if isinstance(branch, str):
         return Sample(session, nothing if branch == "student" else None, session.sampled)
     if method == "grpo":
-        reward = discounted(branch.dialogues(0)[0], cell.experiment.training.grpo.discount)
+        discount = cell.condition.discount or cell.experiment.training.grpo.discount
+        reward = discounted(branch.dialogues(0)[0], discount)
         return Sample(session, reward, session.sampled)
     if method == "grpo_next":
         return Sample(session, answer_value(branch, 0), session.sampled)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
-from evals.examining.teaching_check import FIGURES, table, taught
+from evals.examining.teaching_check import FIGURES, taught, teachers
 from evals.stats.intervals import Rate
 from pipeline.core.errors import ConfigError
 from pipeline.experiment.assignment import exam_tasks
@@ -24,7 +22,7 @@ RUN = small_experiment(conditions=CONDITIONS, tasks={"exam": {"full": 12, "under
 
 def figures(name: str) -> dict[str, Rate]:
     tasks = [task for task in exam_tasks(RUN)[0] if task.wrong_answer and not task.missing]
-    return asyncio.run(taught(RUN, name, tasks))
+    return dict(taught(RUN, name, tasks))
 
 
 def test_a_rule_with_the_key_tells_right_from_wrong_and_keeps_the_answer():
@@ -39,11 +37,11 @@ def test_who_speaks_by_lot_is_not_shown_to_tell_any_apart():
 
 
 def test_the_table_has_those_that_hold_the_answer_and_speak_for_themselves():
-    rows = table(RUN).splitlines()
+    rows = teachers(RUN).splitlines()
     assert [row.split(" | ")[0].strip("| ") for row in rows[2:]] == ["key", "by_lot"]
     assert all(figure in rows[0] for figure in FIGURES) and rows[2].endswith("| 12 |")
 
 
 def test_where_no_partner_holds_the_answer_it_says_what_to_name():
     with pytest.raises(ConfigError, match="such as answer or key"):
-        table(small_experiment())
+        teachers(small_experiment())

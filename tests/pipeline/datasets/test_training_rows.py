@@ -132,6 +132,11 @@ def test_a_price_is_refused_where_no_turn_is_valued():
         small_experiment(conditions={"c": {"partition": "facts", "token_price": 0.01}})
 
 
+def test_a_discount_is_refused_where_no_dialogue_is_rewarded_while_it_is_played():
+    with pytest.raises(ValueError, match="and method: 'grpo_turn' learns by none"):
+        small_experiment(conditions={"c": {"partition": "facts", "method": "grpo_turn", "discount": 0.9}})
+
+
 def test_turns_that_are_not_far_enough_apart_or_were_cut_make_no_pair(underspecified):
     task = underspecified[0]
     made = branch(task, task.missing[0].ask, "The answer is 0.")
