@@ -16,25 +16,14 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import random
-import shutil
-import tempfile
 from pathlib import Path
-from typing import Any
 
-import torch
-from peft import PeftModel
-from transformers import AutoConfig, AutoModelForCausalLM
-
-from pipeline.core.files import file_hash
 from pipeline.core.schema import Specification, Task, Turn
 from pipeline.datasets.dataset_files import dataset_path
 from pipeline.datasets.formats import write_rows
 from pipeline.datasets.rows import Row
 from pipeline.dialogue.expert import told_first, worked_out
-from pipeline.engines.transformers import load_tokenizer
-from pipeline.engines.weights import weights_at, weights_id
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.roles import Warmup
@@ -43,17 +32,17 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import view
 from pipeline.prompts.prompts import Prompts
 from pipeline.runs.progress import say, seconds
-from pipeline.runs.student_files import RECORD, WARMUP
+from pipeline.runs.student_files import MADE_FROM, RECORD, WARMUP
 from pipeline.tasks.loading import base_tasks
 from training.adapter import WEIGHTS
 from training.hidden_item.ways import WAYS, first_turn, used_answer
 from training.kept_turns import kept_questions
 from training.student import train
+from training.trainers.merged_base import made_from, merge
 
 KEPT = "kept.json"  # of the warm-up's folder: what the base asked under the sampling prompt
 # What the student has said before it is told something.
 NEUTRAL = ("I have read the problem.", "I am reading it.", "Let me look at the text.", "One moment.", "I am ready.")
-RECIPE = "recipe.json"  # of an embedded base, which is one by this file
 
 
 def warm_up(experiment: Experiment, settings: Warmup) -> Path:
@@ -64,12 +53,11 @@ def warm_up(experiment: Experiment, settings: Warmup) -> Path:
     cell, base = _cell(experiment, settings), Path(experiment.base)
     write_rows(dataset_path(cell.experiment, WARMUP), warmup_rows(cell, settings))
     adapter = train(cell)
-    made_from = {"model": weights_id(experiment.student.model), "adapter": file_hash(adapter / WEIGHTS)}
-    record = base / "warmup.json"
-    if record.is_file() and json.loads(record.read_text(encoding="utf-8")) == made_from:
+    made, record = made_from(experiment.student.model, adapter / WEIGHTS), base / MADE_FROM
+    if record.is_file() and json.loads(record.read_text(encoding="utf-8")) == made:
         say("warm-up: there already")
         return base
-    _merge(experiment.student.model, adapter, base, made_from)
+    merge(experiment.student.model, adapter, base, made)
     learned = json.loads((adapter / RECORD).read_text(encoding="utf-8"))
     said = f"{learned['rows']} rows, {learned['trained_tokens']} tokens, {seconds(learned['seconds'])}"
     say(f"warm-up: {said}; the base is {base}")
@@ -150,24 +138,3 @@ def _cell(experiment: Experiment, settings: Warmup) -> Cell:
         }
     )
     return Cell(alone, WARMUP, settings.seed)
-
-
-def _merge(model: str, adapter: Path, base: Path, made_from: dict[str, Any]) -> None:
-    """Write the base with its adapter merged in, beside it and then renamed: a kill leaves the old folder, or none."""
-    place = weights_at(model)
-    stored = AutoConfig.from_pretrained(place).dtype or torch.float32
-    plain: Any = AutoModelForCausalLM.from_pretrained(place, dtype=torch.float32)  # sums are rounded once
-    merged = PeftModel.from_pretrained(plain, str(adapter)).merge_and_unload().to(stored)
-    base.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=".base.", dir=base.parent))
-    merged.save_pretrained(temporary)
-    load_tokenizer(model).save_pretrained(temporary)
-    if Path(place, RECIPE).is_file():
-        shutil.copy(Path(place, RECIPE), temporary)
-    (temporary / "warmup.json").write_text(json.dumps(made_from, indent=1) + "\n", encoding="utf-8")
-    temporary.chmod(0o755)
-    if base.exists():
-        shutil.rmtree(base)
-    os.rename(temporary, base)
-    for left in base.parent.glob(".base.*"):
-        shutil.rmtree(left)

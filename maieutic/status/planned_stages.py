@@ -22,7 +22,7 @@ from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.directory import is_trained, untrained_path
 from pipeline.runs.store import read
-from pipeline.runs.student_files import results_path
+from pipeline.runs.student_files import MADE_FROM, results_path
 from pipeline.runs.whole_run import ANSWER, BUILD, PlannedStage
 
 TURN_VALUES = "turn values"
@@ -45,7 +45,7 @@ def planned_stages(experiment: Experiment) -> list[PlannedStage]:
 
 def _warmup(experiment: Experiment) -> PlannedStage:
     assert experiment.student.warmup is not None
-    there = (experiment.run / "warmup" / "base" / "warmup.json").is_file()
+    there = (experiment.run / "warmup" / "base" / MADE_FROM).is_file()
     label = f"train warmup seed {experiment.student.warmup.seed}"
     return PlannedStage("warm-up", label, float(not there), ("warm-up",))
 

@@ -3,8 +3,8 @@
 `closed` has the words that the embedded base was made with. `chat` is for real models: a briefing in the system
 message. `instructed` is `chat` with a student that is told how to behave. `brief` is `chat` with one line for the
 student and for a peer. `demonstrated` is `brief` with four dialogues that the student is shown, with four tasks where
-it poses some, and with eight replies of a partner that has the key. `may_ask` is `brief` with a student that is told
-that it may ask.
+it poses some, and with eight replies of a partner that has the key, or the facts. `may_ask` is `brief` with a student
+that is told that it may ask.
 A folder of one's own replaces the templates that it has files for; a file may extend the one that it replaces:
 {% extends "chat/partner/facts.j2" %}.
 

@@ -10,6 +10,7 @@ from pipeline.core.schema import Json
 from pipeline.experiment.cell import Cell
 
 WARMUP = "warmup"  # the folder in a run where its base is warmed up: a run of one condition of that name
+MADE_FROM = "made_from.json"  # in the folder of a base with an adapter merged in: of which weights, which adapter
 RECORD = "training.json"  # in the folder of an adapter: what it was made from, and how
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,7 @@ from training.student import train
 from training.trainers.sft import encode_rows
 from training.warmup import NEUTRAL, warm_up, warmup_rows
 
+ROOT = Path(__file__).parents[2]
 SMALL: dict[str, Any] = {"full": 6, "told": 6, "learning_rate": 1e-2}
 LOOKUP = {"source": "lookup", "train": {"full": 30, "underspecified": 30}, "exam": {"full": 20, "underspecified": 20}}
 
@@ -187,3 +190,11 @@ def test_a_source_without_tasks_for_a_base_is_refused(embedded):
             student={"model": str(embedded), "warmup": {}},
             conditions={"verifier": Condition(partition="verifier")},
         )
+
+
+def test_a_student_can_be_merged_into_a_base_by_itself(warmed, tmp_path):
+    adapter = next((warmed.run / "warmup" / "adapters").glob("*/seed-*"))
+    subprocess.run(
+        [sys.executable, "-m", "training.trainers.merged_base", adapter, tmp_path / "base"], check=True, cwd=ROOT
+    )
+    assert weights_id(str(tmp_path / "base")) == weights_id(warmed.base)
