@@ -214,7 +214,7 @@ def sentence(row: Json | None, unmeasured: Sequence[str] = (), between: Iterable
     a, b, metric, value = row["a"], row["b"], row["metric"], row["difference"]
     if math.isnan(value):
         return f"The primary contrast, {a} - {b} on {metric}, has no cases: it was not measured."
-    amount = f"{row['tasks']} tasks, {row['seeds']} seeds"
+    amount = f"{row['tasks']} tasks, {row['seeds']} seed{'s' if row['seeds'] != 1 else ''}"
     if math.isnan(row["p"]):
         return f"{a} - {b} on {metric} is {value:+.3f} ({amount}): too few to say how far chance reaches."
     interval = f"{value:+.3f} (95% interval {row['low']:+.3f} to {row['high']:+.3f}, {amount})"

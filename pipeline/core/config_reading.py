@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.core.config_kinds import ConfigKind, kind_of
-from pipeline.core.errors import ConfigError, UnknownKey
+from pipeline.core.errors import ConfigError, UnknownKey, meant
 from pipeline.core.explained import explain
 from pipeline.core.resources import shipped
 
@@ -44,8 +44,11 @@ def config_file(path: Path, kind: ConfigKind | None = None) -> Path:
     if (path / "config.yaml").is_file():
         raise ConfigError(f"{path} is a run, and a config is expected. Its own is {path / 'config.yaml'}.")
     near = ", ".join(sorted(map(str, path.parent.glob("*.yaml")))) or "none"
-    known = ", ".join(shipped_configs(kind))
-    raise ConfigError(f"{path}: no such file, nor a config that ships. Configs beside it: {near}. What ships: {known}.")
+    known = shipped_configs(kind)
+    raise ConfigError(
+        f"{path}: no such file, nor a config that ships.{meant(named.stem, known)} Configs beside it: {near}. "
+        f"What ships: {', '.join(known)}."
+    )
 
 
 def shipped_configs(kind: ConfigKind | None = None) -> list[str]:

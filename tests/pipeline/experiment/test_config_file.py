@@ -39,7 +39,10 @@ def test_a_config_that_is_nowhere_is_refused_with_what_is_here_and_what_ships(
     beside = tmp_path / Path(name).parent / "mine.yaml"
     beside.parent.mkdir(exist_ok=True)
     beside.write_text("name: mine\n")
-    with pytest.raises(ConfigError, match=rf"{name}: no such file, nor .*mine\.yaml.*What ships: .*quickstart"):
+    with pytest.raises(
+        ConfigError,
+        match=rf"{name}: no such file, nor .*Did you mean 'quickstart'.*mine\.yaml.*What ships: .*quickstart",
+    ):
         config_file(Path(name))
 
 
