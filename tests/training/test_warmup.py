@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
+from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message, Turn
 from pipeline.datasets.card import card
 from pipeline.datasets.dataset_files import dataset_path
@@ -33,10 +32,10 @@ from pipeline.runs.student_files import RECORD
 from pipeline.tasks.loading import base_tasks, load_tasks
 from tests.fakes import FakeModel
 from training.student import train
+from training.trainers import merged_base
 from training.trainers.sft import encode_rows
 from training.warmup import NEUTRAL, warm_up, warmup_rows
 
-ROOT = Path(__file__).parents[2]
 SMALL: dict[str, Any] = {"full": 6, "told": 6, "learning_rate": 1e-2}
 LOOKUP = {"source": "lookup", "train": {"full": 30, "underspecified": 30}, "exam": {"full": 20, "underspecified": 20}}
 
@@ -194,7 +193,16 @@ def test_a_source_without_tasks_for_a_base_is_refused(embedded):
 
 def test_a_student_can_be_merged_into_a_base_by_itself(warmed, tmp_path):
     adapter = next((warmed.run / "warmup" / "adapters").glob("*/seed-*"))
-    subprocess.run(
-        [sys.executable, "-m", "training.trainers.merged_base", adapter, tmp_path / "base"], check=True, cwd=ROOT
-    )
+    merged_base.main(adapter, tmp_path / "base")
     assert weights_id(str(tmp_path / "base")) == weights_id(warmed.base)
+    merged_base.main(adapter, tmp_path / "base")  # again: its own
+
+
+def test_merging_refuses_what_is_no_student_and_never_removes_what_it_did_not_make(warmed, tmp_path):
+    adapter = next((warmed.run / "warmup" / "adapters").glob("*/seed-*"))
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(ConfigError, match="mine is there, and no base that was merged"):
+        merged_base.main(adapter, tmp_path / "mine")
+    with pytest.raises(ConfigError, match=r"holds no adapter_model\.safetensors"):
+        merged_base.main(tmp_path / "mine", tmp_path / "base")
+    assert (tmp_path / "mine").is_dir()

@@ -19,6 +19,7 @@ from peft import PeftConfig, PeftModel
 from peft.utils import SAFETENSORS_WEIGHTS_NAME
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from pipeline.core.errors import ConfigError
 from pipeline.core.files import file_hash
 from pipeline.engines.transformers import load_tokenizer
 from pipeline.engines.weights import weights_at, weights_id
@@ -53,7 +54,20 @@ def merge(model: str, adapter: Path, base: Path, made: dict[str, str]) -> None:
         shutil.rmtree(left)
 
 
+def main(student: Path, place: Path) -> None:
+    """Raises ConfigError where there is no adapter, or where something else than such a base would be overwritten."""
+    weights = student / SAFETENSORS_WEIGHTS_NAME
+    if not weights.is_file():
+        raise ConfigError(
+            f"{student} holds no {weights.name}. Expected a student, such as RUN/adapters/CONDITION/seed-1"
+        )
+    if place.exists() and not (place / MADE_FROM).is_file():
+        raise ConfigError(f"{place} is there, and no base that was merged. Name a folder that is not there yet")
+    model = PeftConfig.from_pretrained(str(student)).base_model_name_or_path
+    merge(model, student, place, made_from(model, weights))
+
+
 if __name__ == "__main__":
-    student, place = Path(sys.argv[1]), Path(sys.argv[2])
-    named = PeftConfig.from_pretrained(str(student)).base_model_name_or_path
-    merge(named, student, place, made_from(named, student / SAFETENSORS_WEIGHTS_NAME))
+    if len(sys.argv) != 3:
+        sys.exit("python -m training.trainers.merged_base STUDENT FOLDER")
+    main(*map(Path, sys.argv[1:]))

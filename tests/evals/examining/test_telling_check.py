@@ -26,13 +26,13 @@ def figures(name: str) -> dict[str, Rate]:
 
 def test_a_rule_tells_what_it_is_asked_for_and_nothing_before():
     found = {figure: rate.value for figure, rate in figures("facts").items()}
-    assert found["listens"] == found["tells_asked"] == 1
-    assert found["tells_unasked"] == found["tells_wrong"] == found["gives_away"] == 0
+    assert found["listens"] == found["waits"] == found["tells_asked"] == 1
+    assert found["tells_unasked"] == found["tells_other"] == found["tells_wrong"] == 0
 
 
-def test_who_tells_unasked_does_not_listen():
+def test_who_tells_unasked_neither_waits_nor_listens():
     found = figures("volunteer")
-    assert found["tells_unasked"].value > 0.9 and found["listens"].value <= 0
+    assert found["tells_unasked"].value > 0.9 and found["waits"].value <= 0 and found["listens"].value <= 0
 
 
 def test_who_speaks_by_lot_is_not_shown_to_listen():
