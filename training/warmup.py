@@ -17,6 +17,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import shutil
 from pathlib import Path
 
 from pipeline.core.schema import Specification, Task, Turn
@@ -58,6 +59,8 @@ def warm_up(experiment: Experiment, settings: Warmup) -> Path:
         say("warm-up: there already")
         return base
     merge(experiment.student.model, adapter, base, made)
+    for left in base.parent.glob(".base.*"):  # of a merge that was killed
+        shutil.rmtree(left)
     learned = json.loads((adapter / RECORD).read_text(encoding="utf-8"))
     said = f"{learned['rows']} rows, {learned['trained_tokens']} tokens, {seconds(learned['seconds'])}"
     say(f"warm-up: {said}; the base is {base}")

@@ -201,8 +201,10 @@ def test_a_student_can_be_merged_into_a_base_by_itself(warmed, tmp_path):
 def test_merging_refuses_what_is_no_student_and_never_removes_what_it_did_not_make(warmed, tmp_path):
     adapter = next((warmed.run / "warmup" / "adapters").glob("*/seed-*"))
     (tmp_path / "mine").mkdir()
+    (tmp_path / ".base.old").touch()
     with pytest.raises(ConfigError, match="mine is there, and no base that was merged"):
         merged_base.main(adapter, tmp_path / "mine")
     with pytest.raises(ConfigError, match=r"holds no adapter_model\.safetensors"):
         merged_base.main(tmp_path / "mine", tmp_path / "base")
-    assert (tmp_path / "mine").is_dir()
+    merged_base.main(adapter, tmp_path / "base")
+    assert (tmp_path / "mine").is_dir() and (tmp_path / ".base.old").is_file()

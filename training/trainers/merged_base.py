@@ -34,7 +34,8 @@ def made_from(model: str, weights: Path) -> dict[str, str]:
 
 
 def merge(model: str, adapter: Path, base: Path, made: dict[str, str]) -> None:
-    """Write the base with its adapter merged in, beside it and then renamed: a kill leaves the old folder, or none."""
+    """Write the base with its adapter merged in, beside it (.base.*) and then renamed: a kill leaves the old folder, or
+    none."""
     place = weights_at(model)
     stored = AutoConfig.from_pretrained(place).dtype or torch.float32
     plain: Any = AutoModelForCausalLM.from_pretrained(place, dtype=torch.float32)  # sums are rounded once
@@ -50,8 +51,6 @@ def merge(model: str, adapter: Path, base: Path, made: dict[str, str]) -> None:
     if base.exists():
         shutil.rmtree(base)
     os.rename(temporary, base)
-    for left in base.parent.glob(".base.*"):
-        shutil.rmtree(left)
 
 
 def main(student: Path, place: Path) -> None:
