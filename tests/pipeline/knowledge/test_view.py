@@ -147,7 +147,7 @@ def test_roles_alternate_and_own_turns_are_the_assistants(seed, lines, condition
     assert spoken == roles or roles[0] == "system"
     own = [turn.text for turn in talk(lines) if turn.party == party]
     shown = sum(m["role"] == "assistant" for m in view(make_task(seed, "full"), condition, [], party, prompts))
-    demonstrates = party == "student" or condition.partition in {"facts", "key"}
+    demonstrates = party == "student" or condition.partition in {"facts", "key", "mindreader"}  # read as `key`
     assert bool(shown) == (demonstrates and prompts.set == "demonstrated")
     assert [m["content"] for m in messages if m["role"] == "assistant"][shown:] == own
 
