@@ -35,7 +35,6 @@ from pipeline.prompts.prompts import Prompts
 from pipeline.runs.progress import say, seconds
 from pipeline.runs.student_files import MADE_FROM, RECORD, WARMUP
 from pipeline.tasks.loading import base_tasks
-from training.adapter import WEIGHTS
 from training.hidden_item.ways import WAYS, first_turn, used_answer
 from training.kept_turns import kept_questions
 from training.student import train
@@ -54,11 +53,11 @@ def warm_up(experiment: Experiment, settings: Warmup) -> Path:
     cell, base = _cell(experiment, settings), Path(experiment.base)
     write_rows(dataset_path(cell.experiment, WARMUP), warmup_rows(cell, settings))
     adapter = train(cell)
-    made, record = made_from(experiment.student.model, adapter / WEIGHTS), base / MADE_FROM
-    if record.is_file() and json.loads(record.read_text(encoding="utf-8")) == made:
+    model, record = experiment.student.model, base / MADE_FROM
+    if record.is_file() and json.loads(record.read_text(encoding="utf-8")) == made_from(model, adapter):
         say("warm-up: there already")
         return base
-    merge(experiment.student.model, adapter, base, made)
+    merge(model, adapter, base)
     for left in base.parent.glob(".base.*"):  # of a merge that was killed
         shutil.rmtree(left)
     learned = json.loads((adapter / RECORD).read_text(encoding="utf-8"))

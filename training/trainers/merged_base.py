@@ -28,12 +28,12 @@ from pipeline.runs.student_files import MADE_FROM
 RECIPE = "recipe.json"  # of an embedded base, which is one by this file
 
 
-def made_from(model: str, weights: Path) -> dict[str, str]:
+def made_from(model: str, adapter: Path) -> dict[str, str]:
     """What a base is made of: its model, and the adapter's file of weights."""
-    return {"model": weights_id(model), "adapter": file_hash(weights)}
+    return {"model": weights_id(model), "adapter": file_hash(adapter / SAFETENSORS_WEIGHTS_NAME)}
 
 
-def merge(model: str, adapter: Path, base: Path, made: dict[str, str]) -> None:
+def merge(model: str, adapter: Path, base: Path) -> None:
     """Write the base with its adapter merged in, beside it (.base.*) and then renamed: a kill leaves the old folder, or
     none."""
     place = weights_at(model)
@@ -46,7 +46,7 @@ def merge(model: str, adapter: Path, base: Path, made: dict[str, str]) -> None:
     load_tokenizer(model).save_pretrained(temporary)
     if Path(place, RECIPE).is_file():
         shutil.copy(Path(place, RECIPE), temporary)
-    (temporary / MADE_FROM).write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+    (temporary / MADE_FROM).write_text(json.dumps(made_from(model, adapter), indent=1) + "\n", encoding="utf-8")
     temporary.chmod(0o755)
     if base.exists():
         shutil.rmtree(base)
@@ -55,15 +55,13 @@ def merge(model: str, adapter: Path, base: Path, made: dict[str, str]) -> None:
 
 def main(student: Path, place: Path) -> None:
     """Raises ConfigError where there is no adapter, or where something else than such a base would be overwritten."""
-    weights = student / SAFETENSORS_WEIGHTS_NAME
-    if not weights.is_file():
+    if not (student / SAFETENSORS_WEIGHTS_NAME).is_file():
         raise ConfigError(
-            f"{student} holds no {weights.name}. Expected a student, such as RUN/adapters/CONDITION/seed-1"
+            f"{student} holds no {SAFETENSORS_WEIGHTS_NAME}. Expected a student, such as RUN/adapters/CONDITION/seed-1"
         )
     if place.exists() and not (place / MADE_FROM).is_file():
         raise ConfigError(f"{place} is there, and no base that was merged. Name a folder that is not there yet")
-    model = PeftConfig.from_pretrained(str(student)).base_model_name_or_path
-    merge(model, student, place, made_from(model, weights))
+    merge(PeftConfig.from_pretrained(str(student)).base_model_name_or_path, student, place)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import view
 from pipeline.prompts.prompts import Prompts
+from pipeline.reading.choices.read_choice import NEXT_STEP
+from pipeline.tasks.hidden_item.hidden_item_tasks import hidden_item_tasks
 from pipeline.tasks.lookup.lookup_tasks import lookup_tasks
 from tests.fakes import Parrot
 
@@ -64,6 +66,13 @@ def test_a_question_asks_for_what_was_not_told_yet_and_else_for_nothing(underspe
     assert rule_question(task, PRIMED, told) == second.ask
     assert rule_question(full[0], PRIMED, []) == NOTHING_TO_ASK
     assert rule_question(task, Condition(partition="symmetric", method="q_priming"), []) == NOTHING_TO_ASK
+
+
+def test_on_options_the_next_step_of_a_held_solution_is_asked_for_where_no_fact_is():
+    task = next(iter(hidden_item_tasks("train", "full")))
+    assert rule_question(task, Condition(partition="key", method="q_priming"), []) == NEXT_STEP
+    for partition in ("symmetric", "verifier", "answer", "facts"):
+        assert rule_question(task, Condition(partition=partition, method="q_priming"), []) == NOTHING_TO_ASK
 
 
 def test_of_two_hops_the_first_is_asked_about_first():
