@@ -156,10 +156,10 @@ OF_TALKS = (
 
 
 async def sit(sitting: Sitting) -> list[Case]:
-    """First turns, and whole episodes with every partner, `exams.episodes` of each task."""
-    tasks = [task for task in sitting.tasks if task.choice is not None]
+    """First turns, and whole episodes with every partner, `exams.episodes` of each task that is sat in whole."""
+    tasks, openings = ([t for t in some if t.choice is not None] for some in (sitting.tasks, sitting.openings))
     lacking, full = ([t for t in tasks if t.specification == name] for name in ("underspecified", "full"))
-    first = await sitting.all([_first(sitting, task) for task in lacking])
+    first = await sitting.all([_first(sitting, t) for t in lacking + openings if t.specification == "underspecified"])
     met = [(name, task) for name in PARTNERS for task in lacking] + [(name, task) for name in ON_FULL for task in full]
     samples = range(sitting.experiment.exams.episodes)
     episodes = await sitting.all([_episode(sitting, name, task, i) for name, task in met for i in samples])
@@ -316,5 +316,6 @@ EXAM = Exam(
     ratios=_ratios,
     check=_check,
     of_tasks=True,
+    first_turn_answers=lambda experiment: experiment.exams.samples,
     reference=reference,
 )

@@ -174,6 +174,17 @@ def test_the_exam_has_cases_of_what_it_declares_and_finds_what_a_script_does():
     )
 
 
+def test_first_turns_are_asked_on_tasks_that_are_not_sat_in_whole_too():
+    exp = small_experiment(**EXP)
+    tasks, _ = exam_tasks(exp)
+    lacking = [task for task in tasks if task.specification == "underspecified"]
+    sitting = seated(exp, Scripts("halves", tasks, 4, OPENING), lacking[:2])
+    sitting.openings = tuple(task for task in tasks if task not in lacking[:2])
+    cases = asyncio.run(sit(sitting))
+    assert {case.task for case in cases if case.metric == "open_question"} == {task.id for task in lacking}
+    assert {case.task for case in cases if "@" in case.metric} == {task.id for task in lacking[:2]}
+
+
 def test_what_scripts_reach_is_known_before_any_student_sits():
     rows = asyncio.run(reference(small_experiment(**EXP)))
     found = {(row.who, row.metric): row.value for row in rows}
