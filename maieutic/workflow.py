@@ -33,6 +33,7 @@ from pipeline.building.rounds import (
     require_speakers,
 )
 from pipeline.core.schema import digest
+from pipeline.engines.open_model import require_installed
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.stated_leak import privileged
 from pipeline.knowledge.condition import OF_PARTNER, ONLINE, Method
@@ -52,7 +53,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def claimed(experiment: Experiment, shared: bool = False) -> Iterator[None]:
-    """Hold the run directory for this experiment, or `shared` with those who make other shards. Raises RunError."""
+    """Hold the run directory for this experiment, or `shared` with those who make other shards. Raises RunError; before
+    there is one ConfigError, where an engine that it needs is not installed."""
+    if not experiment.run.exists():
+        require_installed(experiment.named_engines[name] for name in experiment.vllm_models)
     with writing(experiment.run, shared):
         claim(experiment, shared)
         yield

@@ -110,6 +110,7 @@ class Sitting:
     # What was said, to be stored beside the cases, by the name of its file: seed-N.NAME.jsonl.
     transcripts: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {"episodes": []})
     _episodes: list[ExamEpisode] | None = None  # once they were played
+    _sampled: dict[str, list[Completion]] = field(default_factory=dict)  # by stream and by what was read
 
     @property
     def settings(self) -> DialogueSettings:
@@ -139,21 +140,24 @@ class Sitting:
         return [*system, {"role": "user", "content": text}]
 
     async def sample(self, messages: list[Message], count: int, *key: object) -> list[Completion]:
-        """`count` answers of the student at the sampling temperature."""
-        settings = self.settings
-        return await asyncio.gather(
-            *(
-                self.student.complete(
-                    messages,
-                    Sampling(
-                        max_tokens=settings.max_tokens,
-                        temperature=settings.temperature,
-                        seed=stream(self.key(*key), i),
-                    ),
+        """`count` answers of the student at the sampling temperature. An exam that asks for what another was given, of
+        the same stream, gets the same."""
+        named, settings = self.key(*key, count, *(said["content"] for said in messages)), self.settings
+        if named not in self._sampled:
+            self._sampled[named] = await asyncio.gather(
+                *(
+                    self.student.complete(
+                        messages,
+                        Sampling(
+                            max_tokens=settings.max_tokens,
+                            temperature=settings.temperature,
+                            seed=stream(self.key(*key), i),
+                        ),
+                    )
+                    for i in range(count)
                 )
-                for i in range(count)
             )
-        )
+        return self._sampled[named]
 
     async def turns(self, task: Task, answers: Sequence[Completion]) -> list[Turn]:
         """What the student said, as turns; a program in them is run where the task asks for one."""

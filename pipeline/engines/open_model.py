@@ -6,6 +6,9 @@ both share one, and an adapter that nobody uses any more is let go.
 
 from __future__ import annotations
 
+import importlib.util
+from collections.abc import Iterable
+from types import ModuleType
 from weakref import WeakValueDictionary
 
 from pipeline.core.errors import ConfigError
@@ -29,6 +32,21 @@ def open_model(engine: Engine, model: str, adapter: str | None = None, determini
     return opened
 
 
+def require_installed(engines: Iterable[Engine]) -> None:
+    """Raises ConfigError for the first whose library is not installed, as opening it would."""
+    for engine in engines:
+        if engine.kind == "vllm" and importlib.util.find_spec("vllm") is None:
+            _vllm(engine)
+
+
+def _vllm(engine: Engine) -> ModuleType:
+    try:
+        from pipeline.engines import vllm
+    except ConfigError as missing:
+        raise ConfigError(f"{engine.config_key}.{missing}") from missing
+    return vllm
+
+
 def _load(engine: Engine, model: str, adapter: str | None) -> Model:
     """Engines are imported here, so that the command's help is fast and vLLM optional."""
     match engine.kind:
@@ -37,12 +55,8 @@ def _load(engine: Engine, model: str, adapter: str | None) -> Model:
 
             return transformers.load(engine, model, adapter)
         case "vllm":
-            try:
-                from pipeline.engines import vllm
-            except ConfigError as missing:
-                raise ConfigError(f"{engine.config_key}.{missing}") from missing
-
-            return vllm.load(engine, model, adapter)
+            loaded: Model = _vllm(engine).load(engine, model, adapter)
+            return loaded
         case "openai":
             from pipeline.engines import openai
 

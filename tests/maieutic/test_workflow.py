@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from maieutic.workflow import make_rounds, train_rounds
+from maieutic.workflow import claimed, make_rounds, train_rounds
+from pipeline.core.errors import ConfigError
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.directory import untrained_path
@@ -39,3 +41,11 @@ def test_a_round_that_is_not_built_yet_is_not_trained(tmp_path: Path, capsys: py
     train_rounds(made)
     assert "round 2 of facts has no dialogues yet" in capsys.readouterr().out
     assert not untrained_path(first.in_round(1)).exists()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("vllm") is not None, reason="vLLM is installed")
+def test_an_engine_that_is_not_installed_is_named_before_a_run_has_a_folder(tmp_path: Path) -> None:
+    made = small_experiment(tmp_path / "run", engine={"kind": "vllm"})
+    with pytest.raises(ConfigError, match=r"engine\.kind: 'vllm' is not installed here"), claimed(made):
+        pass
+    assert not made.run.exists()

@@ -6,6 +6,7 @@ from collections import defaultdict
 
 import pytest
 
+from evals.exams.asking import first_turns
 from evals.exams.narrowing.exchanges import exchanges
 from evals.exams.narrowing.narrowing import (
     BEST,
@@ -172,6 +173,23 @@ def test_the_exam_has_cases_of_what_it_declares_and_finds_what_a_script_does():
         and asked["found@key"] == 1
         and asked["bits_question@facts"] == 0
     )
+
+
+def test_the_exam_on_asking_reads_the_same_first_turns_and_they_are_drawn_once():
+    asked = []
+
+    class Counting(Scripts):
+        async def complete(self, messages, sampling, *rest):
+            asked.append(sampling.seed)
+            return await super().complete(messages, sampling, *rest)
+
+    exp = small_experiment(**EXP | {"exams": EXP["exams"] | {"include": ["narrowing", "asking"], "greedy": False}})
+    tasks, _ = exam_tasks(exp)
+    sitting = seated(exp, Counting("asks", tasks, 4, OPENING), [])
+    sitting.openings = tuple(tasks)
+    found = {case.metric: case.hits / case.n for case in asyncio.run(sit(sitting)) + asyncio.run(first_turns(sitting))}
+    assert found["open_question"] == found["ask_needed"] == 1
+    assert len(asked) == len(tasks) * exp.exams.samples
 
 
 def test_first_turns_are_asked_on_tasks_that_are_not_sat_in_whole_too():

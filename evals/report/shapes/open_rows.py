@@ -1,0 +1,151 @@
+"""What students who copy their rows would ask: by condition and seed the share of rows that begin with a question.
+
+    maieutic build configs/shapes.yaml
+    python -m evals.report.shapes.open_rows runs/shapes
+
+A first turn counts as exam `narrowing` counts it, so that a share of rows and a student's `open_question` are of one
+kind. `played`: of all first turns on underspecified tasks. `rows`: of the rows that a student learned from, `lacking`:
+of those on underspecified tasks. `exam`: what the student did, once it has sat the exam. `right`: of first turns on
+full tasks those that put the right option forward, which says whether the base reads.
+
+Last come the differences of two conditions, the primary contrast's, with t intervals over seeds (Student 1908): of the
+rows before any exam, and of the exam less the rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from evals.exams.narrowing.exchanges import exchanges
+from evals.exams.narrowing.narrowing import of_questions
+from evals.metrics.case_file import cases_of
+from pipeline.core.errors import ConfigError, MaieuticError
+from pipeline.datasets.dataset_files import stream_rows
+from pipeline.experiment.cell import Cell
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.known import known
+from pipeline.knowledge.records import Dialogue
+from pipeline.reading.stored import is_right
+from pipeline.runs.dialogue_pool import dialogues_path
+from pipeline.runs.directory import experiment_of
+from pipeline.runs.store import read
+from pipeline.runs.student_files import results_path
+
+ACTS = ("open_question", "closed_question")
+
+
+class First(NamedTuple):
+    """A dialogue's first turn. `kept`: how often a student learned from it."""
+
+    seed: int
+    missing: bool
+    acts: dict[str, float]
+    right: bool
+    kept: int
+
+
+class Shares(NamedTuple):
+    """Of one student, with how many there were of each; NaN of none."""
+
+    played: float
+    rows: float
+    lacking: float
+    exam: float
+    right: float
+    n: tuple[int, int, int]  # dialogues on underspecified tasks, rows, rows on underspecified tasks
+
+
+def firsts(experiment: Experiment, condition_name: str) -> list[First]:
+    """Raises RunError where the condition was not built."""
+    times = {row["id"]: row.get("times", 1) for row in stream_rows(experiment, condition_name)}
+    pool = experiment.conditions[condition_name].learns_from or condition_name
+    return [_first(each, times.get(each.id, 0)) for each in read(dialogues_path(experiment.run, pool), Dialogue)]
+
+
+def _first(dialogue: Dialogue, kept: int) -> First:
+    task, turns = dialogue.task, dialogue.turns[:1]
+    said = exchanges(task, known(task, dialogue.condition, "student").facts, turns)
+    right = bool(is_right(task, turns, 0))
+    return First(dialogue.seed, bool(task.missing), dict(of_questions(task, said)), right, kept)
+
+
+def shares(cell: Cell, act: str, of: Iterable[First]) -> Shares:
+    """Of the cell's seed."""
+    own = [first for first in of if first.seed == cell.seed]
+    lacking = [first for first in own if first.missing]
+    rows, short = ([first for first in some for _ in range(first.kept)] for some in (own, lacking))
+    file = results_path(cell)
+    cases = [case for case in (cases_of(file) if file.is_file() else []) if case.metric == act and not case.greedy]
+    return Shares(
+        played=_mean([first.acts[act] for first in lacking]),
+        rows=_mean([first.acts[act] for first in rows]),
+        lacking=_mean([first.acts[act] for first in short]),
+        exam=sum(case.hits for case in cases) / sum(case.n for case in cases) if cases else math.nan,
+        right=_mean([float(first.right) for first in own if not first.missing]),
+        n=(len(lacking), len(rows), len(short)),
+    )
+
+
+def over_seeds(values: list[float]) -> tuple[float, float, float]:
+    """Mean and t interval; NaN of fewer than two seeds, and where a value is none."""
+    if len(values) < 2:
+        return _mean(values), math.nan, math.nan
+    half = float(stdtrit(len(values) - 1, 0.975) * np.std(values, ddof=1)) / math.sqrt(len(values))
+    return fmean(values), fmean(values) - half, fmean(values) + half
+
+
+def _mean(values: list[float]) -> float:
+    return fmean(values) if values else math.nan
+
+
+def lines(experiment: Experiment) -> Iterator[str]:
+    """What the command prints. Raises ConfigError for tasks without options, RunError for what is not built."""
+    if not experiment.source.has_options:
+        raise ConfigError(f"{experiment.run}: its tasks have no options. Expected a run of tasks.source: hidden_item")
+    if experiment.compare is None:
+        raise ConfigError(f"{experiment.run}: its config compares nothing, so no two conditions are named")
+    a, b = experiment.compare.primary.a, experiment.compare.primary.b
+    if unknown := {a, b} - {*experiment.conditions}:
+        raise ConfigError(f"{experiment.run}: compare.primary names {min(unknown)!r}, which learned from no rows")
+    heads = ("act", "condition", "seed", "played", "rows", "lacking", "exam", "right", "n played", "n rows", "lacking")
+    yield "  ".join(f"{head:>15}" for head in heads)
+    begun = {name: firsts(experiment, name) for name in (a, b)}
+    for act in ACTS:
+        found: dict[str, list[Shares]] = {}
+        for name, of in begun.items():
+            found[name] = [shares(Cell(experiment, name, seed), act, of) for seed in experiment.seeds]
+            for seed, each in zip(experiment.seeds, found[name], strict=True):
+                row = (act, name, seed, *(f"{value:.3f}" for value in each[:5]), *each.n)
+                yield "  ".join(f"{cell:>15}" for cell in row)
+        pairs = list(zip(found[a], found[b], strict=True))
+        differences = {
+            "rows": [one.rows - other.rows for one, other in pairs],
+            "lacking": [one.lacking - other.lacking for one, other in pairs],
+            "exam": [one.exam - other.exam for one, other in pairs],
+            "exam less rows": [(one.exam - one.rows) - (other.exam - other.rows) for one, other in pairs],
+        }
+        for what, values in differences.items():
+            mean, low, high = over_seeds(values)
+            yield f"{act}, {what}: {a} - {b} {mean:+.3f} ({low:+.3f} to {high:+.3f}, {len(values)} seeds)"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path)
+    try:
+        for line in lines(experiment_of(parser.parse_args().run)):
+            print(line)
+    except MaieuticError as error:
+        raise SystemExit(str(error)) from None
+
+
+if __name__ == "__main__":
+    main()

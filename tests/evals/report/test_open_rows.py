@@ -1,0 +1,55 @@
+"""What rows begin with, by condition and seed."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from evals.report.shapes.open_rows import First, firsts, lines, over_seeds, shares
+from maieutic.workflow import make_rounds
+from pipeline.core.errors import ConfigError
+from pipeline.experiment.cell import Cell
+from tests.builders import small_experiment
+
+TASKS = {"source": "hidden_item", "train": {"full": 2, "underspecified": 3}, "exam": {"full": 2, "underspecified": 2}}
+NEITHER = {"open_question": 0.0, "closed_question": 0.0}
+
+
+def test_shares_are_of_the_seed_and_a_row_counts_as_often_as_it_is_learned_from() -> None:
+    cell = Cell(small_experiment("nowhere"), "facts", 1)
+    asks = NEITHER | {"open_question": 1.0}
+    of = [First(1, True, asks, False, 3), First(1, True, NEITHER, False, 0), First(1, False, NEITHER, True, 1)]
+    found = shares(cell, "open_question", [*of, First(2, True, NEITHER, False, 9)])
+    assert (found.played, found.rows, found.lacking, found.right, found.n) == (0.5, 0.75, 1.0, 1.0, (2, 4, 3))
+    assert math.isnan(found.exam)  # it has not sat it
+
+
+def test_the_interval_over_seeds_is_students() -> None:
+    mean, low, high = over_seeds([0.1, 0.3])
+    assert mean == pytest.approx(0.2) and (low, high) == pytest.approx((-1.0706, 1.4706), abs=1e-3)
+    assert math.isnan(over_seeds([])[0]) and math.isnan(over_seeds([0.1])[1])
+
+
+def test_every_dialogue_of_a_built_run_is_counted_once(tmp_path: Path) -> None:
+    conditions = {name: {"partition": name, "selection": "none"} for name in ("facts", "verifier")}
+    primary = {"metric": "open_question", "a": "facts", "b": "verifier"}
+    made = small_experiment(
+        tmp_path / "run", tasks=TASKS, conditions=conditions, seeds=[1, 2], exams={"include": ["narrowing"]},
+        compare={"primary": primary},
+    )  # fmt: skip
+    make_rounds(made, training=False)
+    begun = firsts(made, "facts")
+    assert [(first.kept, first.missing) for first in begun].count((1, True)) == 6 and len(begun) == 10
+    said = list(lines(made))
+    assert len(said) == 1 + 2 * (4 + 4) and "exam less rows: facts - verifier +nan" in said[-1]
+
+
+def test_tasks_without_options_and_a_side_without_rows_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"Expected a run of tasks\.source: hidden_item"):
+        list(lines(small_experiment("nowhere")))
+    primary = {"metric": "open_question", "a": "facts", "b": "base"}
+    made = small_experiment(tasks=TASKS, exams={"include": ["narrowing"]}, compare={"primary": primary})
+    with pytest.raises(ConfigError, match="'base', which learned from no rows"):
+        list(lines(made))
