@@ -17,6 +17,8 @@ from pipeline.core.schema import digest
 from pipeline.datasets.rows import Row
 from pipeline.engines.weights import weights_id
 from pipeline.experiment.cell import Cell
+from pipeline.knowledge.condition import ONLINE
+from pipeline.runs.dialogue_pool import spent
 from pipeline.runs.directory import adapter_path
 from pipeline.runs.student_files import RECORD
 from training.model_card import fill_card
@@ -57,7 +59,9 @@ def save(trainer: Trainer, cell: Cell, record: dict[str, Any]) -> None:
 def made_from(cell: Cell, rows: list[Row], start: Path | None) -> dict[str, Any]:
     """What an adapter depends on: where these are equal, it is there already."""
     experiment = cell.experiment
-    return {
+    # Who plays samples as many tokens as that pool took, which grows where an engine had failed.
+    budget = {"pool": spent(cell)} if cell.condition.method in ONLINE else {}
+    return budget | {
         "condition_name": cell.condition_name,
         "method": cell.condition.method,
         "seed": cell.seed,
@@ -77,6 +81,8 @@ def is_done(out: Path, made_from: dict[str, Any]) -> bool:
         return False
     record = json.loads((out / RECORD).read_text(encoding="utf-8"))
     there = {key: record.get(key) for key in made_from} | {"versions": made_from["versions"]}
+    if "pool" in made_from:  # not written down by versions before
+        there["pool"] = record.get("pool", made_from["pool"])
     return that_matters(there) == that_matters(made_from)
 
 

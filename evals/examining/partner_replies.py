@@ -51,6 +51,10 @@ def rates(
         student=partner or casting.open("student"),  # it says nothing here
         partner=partner,
         partner_prompts=experiment.prompts("partner"),
+        judge=casting.open("judge") if cell.condition.manner == "convincing" else None,
+        candidates=experiment.partner.candidates,
+        judgements=experiment.partner.judgements,
+        generic_requests=experiment.reading.generic_requests,
         hears=casting.hears,
         reads=casting.reads,
     )

@@ -11,11 +11,11 @@ from pipeline.runs.store import StoreError
 
 def cases_of(file: Path) -> list[Case]:
     """Those of one student and seed. Raises StoreError with the line that is none."""
-    lines = file.read_text(encoding="utf-8").splitlines()
+    lines = file.read_bytes().splitlines()
     return [_case(file, i, line) for i, line in enumerate(lines, start=1)]
 
 
-def _case(file: Path, number: int, line: str) -> Case:
+def _case(file: Path, number: int, line: bytes) -> Case:
     try:
         return Case(**json.loads(line))
     except (ValueError, TypeError) as error:

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 from pipeline.core.schema import Party, Turn
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import ONLINE
 from pipeline.knowledge.records import Branch, Dialogue
 from pipeline.runs.store import StoreError, placed, read
 
@@ -131,11 +132,13 @@ def branches_path(run: Path, condition_name: str) -> Path:
 
 
 def reference(experiment: Experiment, condition_name: str) -> str | None:
-    """The condition whose dialogues one with the same partner is held against: its own, or the first of them."""
+    """The condition whose dialogues one with the same partner is held against: its own, or the first of them. Who
+    plays to learn plays under its own prompt, whatever prompt the pool was sampled under."""
     condition = experiment.conditions
+    alike = {"sampling_prompt"} if condition[condition_name].method in ONLINE else set[str]()
     for other in (condition[condition_name].learns_from or condition_name, *condition):
         own = condition[other].has_dialogues and condition[other].method != "q_priming"
-        if own and not condition[condition_name].differs(condition[other]):
+        if own and alike.issuperset(condition[condition_name].differs(condition[other])):
             return other
     return None
 

@@ -56,7 +56,7 @@ def _stored(files: Sequence[Path], known: dict[tuple[str, str], Game]) -> list[t
     """Of every seed: its games, and the rounds as they were played."""
     played = []
     for file in files:
-        for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
+        for row in map(json.loads, file.read_bytes().splitlines()):
             played.append((seed_of(file), known[row["game"], row["frame"]], [Round(*one) for one in row["rounds"]]))
     return played
 

@@ -88,7 +88,7 @@ def _share(hits: Sequence[bool], problems: Sequence[str]) -> Share:
 
 
 def read_questions(path: Path) -> list[Question]:
-    return [Question.model_validate_json(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [Question.model_validate_json(line) for line in path.read_bytes().splitlines()]
 
 
 def sharded_tasks(path: Path) -> dict[str, Task]:

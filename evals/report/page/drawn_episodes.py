@@ -25,7 +25,7 @@ def drawn(run: Path, condition_name: str, each: int, tasks: dict[str, Task]) -> 
     talks = [
         json.loads(line) | {"seed": file.name.split(".")[0]}
         for file in said_files(run, condition_name, "episodes")
-        for line in file.read_text(encoding="utf-8").splitlines()
+        for line in file.read_bytes().splitlines()
     ]
     talks = [talk for talk in talks if talk["task"] in tasks]
     if not talks:

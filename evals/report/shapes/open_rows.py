@@ -3,13 +3,14 @@
     maieutic build configs/shapes.yaml
     python -m evals.report.shapes.open_rows runs/shapes
 
-A first turn counts as exam `narrowing` counts it, so that a share of rows and a student's `open_question` are of one
-kind. `played`: of all first turns on underspecified tasks. `rows`: of the rows that a student learned from, `lacking`:
-of those on underspecified tasks. `exam`: what the student did, once it has sat the exam. `right`: of first turns on
-full tasks those that put the right option forward, which says whether the base reads.
+A first turn counts as exam `narrowing` counts it, which asks it on underspecified tasks: so `lacking`, the share of
+rows on these, is what a student does who copies them. On a full task any fact that is asked for counts. So `rows`, the
+share of all rows, is what a student does who copies them and does not tell the two kinds of task apart. `played`: of
+all first turns on underspecified tasks. `exam`: what the student did, once it has sat the exam. `right`: of first turns
+on full tasks those that put the right option forward, which says whether the base reads.
 
 Last come the differences of two conditions, the primary contrast's, with t intervals over seeds (Student 1908): of the
-rows before any exam, and of the exam less the rows.
+rows before any exam, and of the exam less either.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from evals.exams.narrowing.narrowing import of_questions
 from evals.metrics.case_file import cases_of
 from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.datasets.dataset_files import stream_rows
+from pipeline.datasets.rows import Row
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.known import known
@@ -64,17 +66,32 @@ class Shares(NamedTuple):
 
 
 def firsts(experiment: Experiment, condition_name: str) -> list[First]:
-    """Raises RunError where the condition was not built."""
-    times = {row["id"]: row.get("times", 1) for row in stream_rows(experiment, condition_name)}
+    """Raises RunError where the condition was not built, ConfigError where its rows are no whole dialogues."""
+    times = {row["id"]: _times(row) for row in stream_rows(experiment, condition_name)}
     pool = experiment.conditions[condition_name].learns_from or condition_name
-    return [_first(each, times.get(each.id, 0)) for each in read(dialogues_path(experiment.run, pool), Dialogue)]
+    found = {
+        each.id: _first(each, times.get(each.id, 0)) for each in read(dialogues_path(experiment.run, pool), Dialogue)
+    }
+    if apart := times.keys() - found.keys():
+        raise ConfigError(
+            f"{experiment.run}: {len(apart)} rows of {condition_name!r} are no dialogues of {pool!r}, such as "
+            f"{min(apart)!r}. Expected a condition that learns from whole dialogues alone"
+        )
+    return list(found.values())
+
+
+def _times(row: Row) -> int:
+    """How often a student learned from it; rows that did not fit a matched budget are in the dataset, too."""
+    return int(row.get("times", 1)) if row.get("matched", True) else 0
 
 
 def _first(dialogue: Dialogue, kept: int) -> First:
     task, turns = dialogue.task, dialogue.turns[:1]
     said = exchanges(task, known(task, dialogue.condition, "student").facts, turns)
-    right = bool(is_right(task, turns, 0))
-    return First(dialogue.seed, bool(task.missing), dict(of_questions(task, said)), right, kept)
+    acts, right = dict(of_questions(task, said)), bool(is_right(task, turns, 0))
+    if not task.missing:
+        acts["open_question"] = float(said[0].question is not None and not said[0].does.whether)
+    return First(dialogue.seed, bool(task.missing), acts, right, kept)
 
 
 def shares(cell: Cell, act: str, of: Iterable[First]) -> Shares:
@@ -115,6 +132,10 @@ def lines(experiment: Experiment) -> Iterator[str]:
     a, b = experiment.compare.primary.a, experiment.compare.primary.b
     if unknown := {a, b} - {*experiment.conditions}:
         raise ConfigError(f"{experiment.run}: compare.primary names {min(unknown)!r}, which learned from no rows")
+    if experiment.rounds > 1 or any(experiment.conditions[name].method != "sft" for name in (a, b)):
+        raise ConfigError(
+            f"{experiment.run}: expected one round, and two conditions of method sft, whose rows are talks"
+        )
     heads = ("act", "condition", "seed", "played", "rows", "lacking", "exam", "right", "n played", "n rows", "lacking")
     yield "  ".join(f"{head:>15}" for head in heads)
     begun = {name: firsts(experiment, name) for name in (a, b)}
@@ -131,6 +152,7 @@ def lines(experiment: Experiment) -> Iterator[str]:
             "lacking": [one.lacking - other.lacking for one, other in pairs],
             "exam": [one.exam - other.exam for one, other in pairs],
             "exam less rows": [(one.exam - one.rows) - (other.exam - other.rows) for one, other in pairs],
+            "exam less lacking": [(one.exam - one.lacking) - (other.exam - other.lacking) for one, other in pairs],
         }
         for what, values in differences.items():
             mean, low, high = over_seeds(values)

@@ -184,7 +184,7 @@ def drawn(run: Path, condition_name: str) -> Json | None:
     partner = experiment_of(run).conditions[condition_name].partition
     partner = PARTNER.get(condition_name.partition("_")[0], PARTNER.get(partner, partner))
     files = said_files(run, condition_name, "narrowing")
-    talks = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    talks = [json.loads(line) for file in files for line in file.read_bytes().splitlines()]
     talks = [talk for talk in talks if talk["arm"] == partner and "underspecified" in talk["task"]]
     return random.Random(condition_name).choice(talks) if talks else None
 

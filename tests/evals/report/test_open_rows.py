@@ -10,7 +10,11 @@ import pytest
 from evals.report.shapes.open_rows import First, firsts, lines, over_seeds, shares
 from maieutic.workflow import make_rounds
 from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Task, Turn
 from pipeline.experiment.cell import Cell
+from pipeline.knowledge.records import Dialogue
+from pipeline.runs.dialogue_pool import dialogues_path
+from pipeline.runs.store import read, rewrite
 from tests.builders import small_experiment
 
 TASKS = {"source": "hidden_item", "train": {"full": 2, "underspecified": 3}, "exam": {"full": 2, "underspecified": 2}}
@@ -43,7 +47,35 @@ def test_every_dialogue_of_a_built_run_is_counted_once(tmp_path: Path) -> None:
     begun = firsts(made, "facts")
     assert [(first.kept, first.missing) for first in begun].count((1, True)) == 6 and len(begun) == 10
     said = list(lines(made))
-    assert len(said) == 1 + 2 * (4 + 4) and "exam less rows: facts - verifier +nan" in said[-1]
+    assert len(said) == 1 + 2 * (4 + 5) and "exam less lacking: facts - verifier +nan" in said[-1]
+
+
+def test_an_open_question_counts_on_full_tasks_too_where_it_is_for_any_fact(tmp_path: Path) -> None:
+    made = small_experiment(
+        tmp_path / "run", tasks=TASKS, conditions={"facts": {"partition": "facts", "selection": "none"}}, seeds=[1]
+    )
+    make_rounds(made, training=False)
+    file = dialogues_path(made.run, "facts")
+    talks = [each.model_copy(update={"turns": (_asking(each.task), *each.turns[1:])}) for each in read(file, Dialogue)]
+    rewrite(file, talks)
+    assert [(first.missing, first.acts) for first in firsts(made, "facts")] == [
+        (bool(each.task.missing), NEITHER | {"open_question": 1.0}) for each in talks
+    ]
+
+
+def _asking(task: Task) -> Turn:
+    """For a fact that is missing where one is."""
+    return Turn(party="student", text=next(iter(task.missing or task.facts)).ask)
+
+
+def test_rows_that_are_no_dialogues_are_refused(tmp_path: Path) -> None:
+    made = small_experiment(
+        tmp_path / "run", tasks=TASKS, seeds=[1], conditions={"facts": {"partition": "facts", "selection": "none"}}
+    )
+    make_rounds(made, training=False)
+    rewrite(dialogues_path(made.run, "facts"), [])
+    with pytest.raises(ConfigError, match="5 rows of 'facts' are no dialogues of 'facts'"):
+        firsts(made, "facts")
 
 
 def test_tasks_without_options_and_a_side_without_rows_are_refused(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
 from pipeline.reading.stored import student_reading
-from pipeline.runs.dialogue_pool import Pool, branches_of, branches_path, dialogues_path, own_dialogues
+from pipeline.runs.dialogue_pool import Pool, branches_of, branches_path, dialogues_path, own_dialogues, reference
 from pipeline.runs.store import Appender, StoreError
 from pipeline.tasks.word_problems import make_task
 from tests.builders import small_experiment
@@ -75,3 +75,10 @@ def test_a_branch_with_an_unread_turn_is_an_error(tmp_path: Path):
 def test_beside_turns_that_were_read_none_is_left_to_the_closed_reader():
     with pytest.raises(ValueError, match="turn 2 has no reading"):
         student_reading(TASK, [ASKED, TOLD, Turn(party="student", text="I am done.")], 2)
+
+
+def test_who_plays_is_held_against_the_pool_of_its_partner_under_whatever_prompt_that_was_sampled():
+    plays = {"partition": "facts", "method": "grpo", "sampling_prompt": False}
+    conditions = {"facts": {"partition": "facts"}, "plays": plays, "other": plays | {"partition": "verifier"}}
+    made = small_experiment(conditions=conditions, student={"sampling_prompt": "may_ask"})
+    assert (reference(made, "plays"), reference(made, "other")) == ("facts", None)
