@@ -17,7 +17,7 @@ from tests.builders import small_experiment
 from training.adapter import is_done, made_from
 
 
-def test_who_plays_is_trained_anew_where_the_pool_that_sets_its_budget_has_grown(tmp_path: Path) -> None:
+def test_who_plays_is_trained_anew_once_the_pool_of_its_budget_has_grown(tmp_path: Path) -> None:
     conditions = {"facts": {"partition": "facts"}, "plays": {"partition": "facts", "method": "grpo"}}
     plays, copies = (Cell(small_experiment(tmp_path, conditions=conditions), name, 1) for name in ("plays", "facts"))
     _played(tmp_path, 1)

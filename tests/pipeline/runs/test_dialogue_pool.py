@@ -77,7 +77,7 @@ def test_beside_turns_that_were_read_none_is_left_to_the_closed_reader():
         student_reading(TASK, [ASKED, TOLD, Turn(party="student", text="I am done.")], 2)
 
 
-def test_who_plays_is_held_against_the_pool_of_its_partner_under_whatever_prompt_that_was_sampled():
+def test_who_plays_is_held_against_its_partners_pool_whatever_prompt_that_had():
     plays = {"partition": "facts", "method": "grpo", "sampling_prompt": False}
     conditions = {"facts": {"partition": "facts"}, "plays": plays, "other": plays | {"partition": "verifier"}}
     made = small_experiment(conditions=conditions, student={"sampling_prompt": "may_ask"})
