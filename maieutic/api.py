@@ -219,7 +219,7 @@ def audit(target: str | Path, *overrides: str) -> list[maieutic.Check]:
     """
     from evals.audit.audit import audit as audit_all
 
-    _texts(overrides, "audit", "talks.jsonl", "near=0.9")
+    _texts(overrides, "audit", "talks.jsonl", "audit.near=0.9")
     return audit_all(str(*_paths((target,), "audit")), overrides)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -143,6 +143,20 @@ def by_condition(talks: Sequence[Talk]) -> Mapping[str, Sequence[Talk]]:
     for talk in talks:
         groups.setdefault(talk.condition_name, []).append(talk)
     return groups
+
+
+def by_knowledge(material: Material) -> Iterator[tuple[str, Sequence[Talk]]]:
+    """The talks of each condition; of data that are no run, whose rows may each say who knew what, apart by that."""
+    for name, talks in material.conditions().items():
+        if material.experiment:
+            yield name, talks
+            continue
+        alike: dict[str, list[Talk]] = {}
+        for talk in talks:
+            alike.setdefault(talk.partition, []).append(talk)
+        for partition, own in alike.items():
+            said = f"partition {partition}" if partition else "no partition said"
+            yield (name if len(alike) == 1 else f"{name}, {said}" if name else said), own
 
 
 def trained(experiment: Experiment, condition_name: str) -> IdSet | None:

@@ -14,7 +14,6 @@ from pipeline.core.errors import MaieuticError
 
 Kind = Literal["dataset", "model"]
 # Of what a push sends: a tag of the card, and a file. What a repository without both holds is not replaced.
-# to be replaced.
 TAG, CONFIG = "maieutic", "config.yaml"
 OWN = {".gitattributes", "README.md"}  # what the hub itself puts into a new repository
 T = TypeVar("T")
@@ -30,12 +29,11 @@ class Hub:
     def __init__(self, repository: str, public: bool):
         self.api, self.repository, self.public = HfApi(), repository, public
 
-    def make(self, kind: Kind) -> None:
-        """Make the repository unless it is there. Raises HubError where what is there is not to be written to."""
+    def is_free(self, kind: Kind) -> bool:
+        """Whether no repository is there. Raises HubError where what is there is not to be written to."""
         name, api = self.repository, self.api
         if not self._ask(kind, lambda: api.repo_exists(name, repo_type=kind)):
-            self._ask(kind, lambda: api.create_repo(name, repo_type=kind, private=not self.public))
-            return
+            return True
         info = api.dataset_info if kind == "dataset" else api.model_info
         there = self._ask(kind, lambda: info(name))
         if not there.private and not self.public:
@@ -50,6 +48,11 @@ class Hub:
             raise HubError(
                 f"push: the {kind} repository {name} holds other things ({', '.join(sorted(files)[:3])}). Name another."
             )
+        return False
+
+    def make(self, kind: Kind) -> None:
+        """Raises HubError."""
+        self._ask(kind, lambda: self.api.create_repo(self.repository, repo_type=kind, private=not self.public))
 
     def send(self, kind: Kind, folder: Path) -> str:
         """One commit, after which the repository holds what the folder holds. Returns its address."""

@@ -54,7 +54,7 @@ def push_run(
         if dry_run:
             return [Pushed(kind, folder, "") for kind, folder in folders.items()]
         hub = Hub(repository, public)
-        for kind in folders:  # all are asked before anything is sent
+        for kind in [kind for kind in folders if hub.is_free(kind)]:  # all are asked before anything is made
             hub.make(kind)
         return [Pushed(kind, folder, hub.send(kind, folder)) for kind, folder in folders.items()]
 

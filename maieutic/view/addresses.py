@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 from urllib.parse import urlencode
 
 from maieutic.view.queries import Filters, Student
+from pipeline.core.schema import digest
 
 # Nothing but the page's own style and script, and nothing from elsewhere.
 CSP = "default-src 'none'; style-src {own}; script-src {own}; img-src data:; form-action {own}; base-uri 'none'"
@@ -65,18 +67,24 @@ class Exported:
         )
 
     def talk(self, row: sqlite3.Row, filters: Filters | None = None) -> str:
-        return f"{self.up}{row['kind']}/{row['run']}-{row['id']}.html"
+        return f"{self.up}{row['kind']}/{file_name(row)}.html"
 
     def same(self, *rows: sqlite3.Row) -> str:
         return f"{self.up}same/{rows[0]['same']}.html"
 
     def whole(self, row: sqlite3.Row, turn: int, part: str) -> str:
-        name = f"text/{row['kind']}-{row['run']}-{row['id']}-{turn}-{part}.txt"
+        name = f"text/{row['kind']}-{file_name(row)}-{turn}-{part}.txt"
         self.texts.append((name, row, turn, part))
         return f"{self.up}{name}"
 
     def file(self, name: str) -> str:
         return f"{self.up}{name}"
+
+
+def file_name(row: sqlite3.Row) -> str:
+    """Of a talk's files, without an ending. An id is text of a run, which may be anybody's: it names no other place."""
+    plain = re.fullmatch(r"[\w-]{1,100}", row["id"], re.ASCII)
+    return f"{row['run']}-{row['id'] if plain else digest(row['id'])}"
 
 
 def value_of(student: Student) -> str:

@@ -11,7 +11,7 @@ from contextlib import closing
 from itertools import combinations
 from pathlib import Path
 
-from maieutic.view.addresses import Exported, value_of
+from maieutic.view.addresses import Exported, file_name, value_of
 from maieutic.view.pages import LISTS, PAIRS, Pages, pair_page
 from maieutic.view.queries import every, students
 from maieutic.view.server import FILES
@@ -48,7 +48,7 @@ def export_pages(index: TalkIndex, folder: Path) -> Path:
             for kind in LISTS:
                 for row in every(connection, kind):
                     text = pages.talk(connection, to := Exported("../"), row, {})
-                    _write(folder / row["kind"] / f"{row['run']}-{row['id']}.html", text)
+                    _write(folder / row["kind"] / f"{file_name(row)}.html", text)
                     _write_texts(connection, pages, folder, to)
                     progress()
         for (same,) in connection.execute("SELECT same FROM talks GROUP BY same HAVING count(*) > 1"):

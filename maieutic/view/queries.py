@@ -213,6 +213,6 @@ def _where(kind: str, filters: Filters) -> tuple[str, list[object]]:
 
 def _search(text: str) -> str:
     """All of the words, each as the beginning of one, and what stands in quotes as it stands; '' for no word."""
-    parts = re.findall(r'"([^"]*)"|(\S+)', text)
+    parts = re.findall(r'"([^"]*)"|(\S+)', text.replace("\0", " "))
     asked = [f'"{phrase}"' if phrase else '"{}"*'.format(word.replace('"', "")) for phrase, word in parts]
     return " ".join(part for part in asked if re.search(r"\w", part))

@@ -152,7 +152,7 @@ async def _guard(
     except web.HTTPException as error:
         error.headers.update(HEADERS)
         raise
-    except (MaieuticError, OSError) as error:
+    except (MaieuticError, OSError, sqlite3.Error) as error:
         response = web.Response(status=500, text=f"{error}")
     response.headers.update(HEADERS)
     return response

@@ -17,6 +17,7 @@ import maieutic
 from evals.metrics.case_file import cases_of
 from maieutic.view.judged_talk import judge_talk
 from maieutic.view.read_talks import READINGS, Kind, ShownRun, Talk
+from pipeline.core.errors import RunError
 from pipeline.core.resources import user_cache
 from pipeline.core.schema import digest
 from pipeline.runs.student_files import seed_of
@@ -66,7 +67,8 @@ Said = Callable[[int, int], None]  # dialogues that are indexed, and bytes that 
 
 
 class TalkIndex:
-    """`runs` in the order in which they are named; a talk's `run` is its number there."""
+    """`runs` in the order in which they are named; a talk's `run` is its number there. Raises RunError where SQLite
+    cannot write there."""
 
     def __init__(self, runs: Sequence[ShownRun], path: Path | None = None):
         self.runs = runs
@@ -74,6 +76,10 @@ class TalkIndex:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._begin()
+        except sqlite3.OperationalError as error:  # locked, a full disk: what is there may be somebody's
+            raise RunError(
+                f"{self.path}: {error}. `maieutic view` must write this index; XDG_CACHE_HOME names another place."
+            ) from error
         except sqlite3.DatabaseError:  # damaged: nothing in it but what is in the runs
             for part in ("", "-wal", "-shm"):
                 Path(f"{self.path}{part}").unlink(missing_ok=True)

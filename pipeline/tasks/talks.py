@@ -40,6 +40,7 @@ NO_PARTITION = f"'{{}}' is not a partition. Known: {', '.join(PARTITIONS)}; empt
 FILES = (".yaml", ".yml", ".json", ".jsonl", ".parquet")  # refused where they are read
 FIELD = r"\{([^{}]+)\}"
 SHAREGPT = {"turns": ("conversations",), "role": "from", "text": "value"}
+OF_A_RUN = frozenset({"full_question", "round", "seed", "stop"})  # in the `meta` of talks of a run of ours
 FILLED = ("condition_name", "earlier", "partition", "solution", "specification", "disclosure")
 
 
@@ -98,6 +99,16 @@ class TalkSource(Section):
         if name and "{" not in name:
             find_partition(name)
         return name
+
+    @field_validator("meta")
+    @classmethod
+    def _says_nothing_of_a_run(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if taken := OF_A_RUN.intersection(names):
+            raise ValueError(
+                f"{min(taken)!r} is what a run of ours says of its own talks, and checks go by it. Leave it out, "
+                "or give the field another name in the data"
+            )
+        return names
 
     @field_validator("id", "question", "answer", "solution", "earlier")
     @classmethod

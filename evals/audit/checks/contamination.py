@@ -24,8 +24,9 @@ from pipeline.experiment.assignment import exam_tasks
 from pipeline.tasks.parsing import RowError, json_lines
 
 MOST_NEAR = 0.01
-# Where the question stands in rows of HumanEval's and MBPP's shape, told by a key that they have.
-QUESTIONS = {"entry_point": "prompt", "test_list": "text"}
+MOST_UNREAD = 0.05  # of a known test set's lines
+# Where the question stands in rows of HumanEval's and MBPP's two shapes, told by a key that they have.
+QUESTIONS = {"entry_point": ("prompt",), "test_list": ("text", "prompt")}
 
 
 class Asked(NamedTuple):
@@ -92,17 +93,30 @@ def _distinct(asked: Iterable[tuple[str, str]]) -> Questions:
 def _known(name: str, splits: dict[str, Questions]) -> list[Finding]:
     path = Path(os.path.expandvars(name))
     rows = json_lines(path, "audit.known_tests")
-    tests = _distinct(
-        (where.rpartition("/")[2], row[key])
-        for where, row in rows
-        if not isinstance(row, RowError) and isinstance(row, dict)
-        for key in [next((key for sign, key in QUESTIONS.items() if sign in row), "question")]
-        if isinstance(row.get(key), str)
-    )
+    met = [(where.rpartition("/")[2], _question(row)) for where, row in rows]
+    tests = _distinct((where, question) for where, question in met if question)
     if not len(tests):
-        raise ConfigError(f"audit.known_tests: {name}: none of its lines is a mapping with a text `question`.")
-    shown = "/".join(path.parts[-2:])
-    return [finding for split, asked in splits.items() for finding in _both(split, asked, shown, tests, known=True)]
+        raise ConfigError(
+            f"audit.known_tests: {name}: none of its lines holds a question. Expected JSON Lines with a "
+            "text `question`, or of HumanEval's or MBPP's shape."
+        )
+    shown, unread = "/".join(path.parts[-2:]), ((where, not question) for where, question in met)
+    lines = share(
+        f"lines of {shown} without a question",
+        (Tried(where, hit, where, where if hit else "") for where, hit in unread),
+        MOST_UNREAD,
+        "they were compared with nothing",
+    )
+    found = [finding for split, asked in splits.items() for finding in _both(split, asked, shown, tests, known=True)]
+    return [*found, *([lines] if any(not question for _, question in met) else [])]
+
+
+def _question(row: object) -> str:
+    """Of a line of a known test set; empty where it holds none."""
+    if isinstance(row, RowError) or not isinstance(row, dict):
+        return ""
+    keys = next((keys for sign, keys in QUESTIONS.items() if sign in row), ("question",))
+    return next((row[key] for key in keys if isinstance(row.get(key), str)), "")
 
 
 def _both(a: str, ours: Questions, b: str, theirs: Questions, known: bool = False) -> list[Finding]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evals.audit.audited_talks import Material, dialogue_of, group, holds, rights, seed_of
+from evals.audit.audited_talks import Material, by_knowledge, dialogue_of, group, holds, rights, seed_of
 from evals.audit.finding import Check, Curve, Finding, Tried, share, untested
 from evals.stats.survival import kaplan_meier
 from pipeline.judging.stated_leak import first_leak
@@ -24,7 +24,7 @@ AT_RISK = 10  # talks; the curve of fewer says little, and ends in a fall to 0 w
 
 
 def check(material: Material) -> Check:
-    findings = [_of_condition(material, name, talks) for name, talks in material.conditions().items()]
+    findings = [_of_condition(material, name, talks) for name, talks in by_knowledge(material)]
     return Check(
         "leak",
         "Does the partner say the gold answer before the student has it? The curve is the share of talks in which it "

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from itertools import chain
 
-from evals.audit.audited_talks import Material, group, holds, seed_of
+from evals.audit.audited_talks import Material, by_knowledge, group, holds, seed_of
 from evals.audit.checks import functional_leak_share, stated_leak_by_turn
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from evals.audit.other_worlds import other_worlds, view_changed
@@ -48,7 +48,7 @@ TRIES = 64  # random streams that may have chosen a stored wording, where the we
 def check(material: Material) -> Check:
     experiment = material.experiment
     if experiment is None:
-        parts = (_read(name, talks, material.settings.reader) for name, talks in material.conditions().items())
+        parts = (_read(name, talks, material.settings.reader) for name, talks in by_knowledge(material))
         findings = list(chain.from_iterable(parts))
     else:
         findings = list(chain.from_iterable(_changed(material, experiment, name) for name in experiment.conditions))

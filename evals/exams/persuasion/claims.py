@@ -79,12 +79,18 @@ def read_claims(experiment: Experiment) -> tuple[list[Claim], list[BadRow]]:
 
 
 def disputes(experiment: Experiment) -> list[Dispute]:
-    """Up to exams.claims.most pairs of opposite claims, in an order that their text does not decide."""
+    """Up to exams.claims.most pairs of opposite claims, in an order that their text does not decide. A claim that
+    stands there twice counts once. Raises ConfigError where no two claims are a pair."""
     claims, _ = read_claims(experiment)
     pairs: dict[str, list[Claim]] = {}
-    for claim in claims:
+    for claim in {claim[1:]: claim for claim in reversed(claims)}.values():
         pairs.setdefault(claim.source, []).append(claim)
     source = options(experiment, Options).claims
+    if claims and not any(len(pair) == 2 for pair in pairs.values()):
+        raise ConfigError(
+            f"exams.claims.path: no two of its {len(claims)} claims are a pair. Expected a claim and its opposite "
+            "in two rows with the same original_text"
+        )
     most = None if source is None else source.most
     sides = [sorted(pair, key=lambda claim: digest("side", claim.id)) for pair in pairs.values() if len(pair) == 2]
     return sorted((Dispute(*pair) for pair in sides), key=lambda dispute: digest("dispute", dispute.claim.id))[:most]

@@ -159,13 +159,23 @@ def _primary(experiment: Experiment, compare: Compare) -> SignedSum:
 
 
 def _of_exam_tasks(experiment: Experiment, named: str) -> bool:
-    """Whether more exam tasks are more items of a metric; some exams have items of their own."""
+    """Whether more exam tasks are more items of a metric; some exams have items of their own, and `exams.whole` limits
+    those of whole episodes."""
     name, _, scope = named.partition("@")
     exams, (tasks, _) = exams_of(experiment), exam_tasks(experiment)
+    if experiment.exams.whole is not None and not _of_first_turns(experiment, named):
+        return False
     own = [exam for exam in exams if any(name == each.name and scope in each.scopes for each in exam.metrics)]
     measures = own or [exam for exam in exams if name in {each.name for each in exam.metrics}]
     grow = [exam.episodes or exam.answers(experiment, tasks) > exam.answers(experiment, []) for exam in measures]
     return any(grow) or not grow
+
+
+def _of_first_turns(experiment: Experiment, named: str) -> bool:
+    """Whether all that a metric is made of is counted in first turns, which are asked on every exam task."""
+    parts = {part.partition("@") for part in catalog_of([experiment]).signed_sum(named).weights}
+    asking = {each.name for exam in exams_of(experiment) if exam.first_turn_answers for each in exam.metrics}
+    return all(name in asking and not scope for name, _, scope in parts)
 
 
 def _assumed(experiment: Experiment, compare: Compare) -> Components:
@@ -184,9 +194,12 @@ def _assumed(experiment: Experiment, compare: Compare) -> Components:
         f"no pilot, so assumed: sd {SEED_SD} between seeds and {TASK_SD} between tasks, {draws} draws of a share of "
         f"{SHARE} in each task and condition, {len(weights)} part(s) on as many equal parts of the tasks"
     )
-    items = 0 if _of_exam_tasks(experiment, compare.primary.metric) else max(2, sum(experiment.tasks.exam.values()))
+    most, counts = experiment.exams.whole, experiment.tasks.exam.values()
+    in_whole = max(2, sum(count if most is None else min(most, count) for count in counts))
+    items = 0 if _of_exam_tasks(experiment, compare.primary.metric) else in_whole
     if items:
-        source += ", and as many items of the exam's own as there are exam tasks"
+        own = "as many items of the exam's own as there are exam tasks"
+        source += f", and {own if most is None else f'{items} items: exams.whole lets no more be sat in whole'}"
     return Components(
         seed=SEED_SD**2, task=TASK_SD**2, rest=rest, floor=0.0, share=1.0, smallest=1 / len(weights), source=source,
         items=items,

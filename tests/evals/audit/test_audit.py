@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from typer.testing import CliRunner
 
 from evals.audit.alike_questions import alike, read_question
@@ -20,7 +21,7 @@ from maieutic.cli import app
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Turn
 from pipeline.judging.functional_leak import RuleReader
-from pipeline.tasks.talks import Talk
+from pipeline.tasks.talks import Talk, TalkSource
 from tests.evals.small_embedder import small_embedder
 from tests.fakes import Broken
 
@@ -228,6 +229,34 @@ def test_a_question_of_a_known_test_set_is_found_and_shown(tmp_path: Path, key: 
     (found,) = [one for one in checks["contamination"].findings if one.verdict == "fail"]
     assert found.rate is not None and found.note == "1 of 15 questions, in 1 rows"
     assert [example.where for example in found.examples] == ["rows.jsonl:8"]
+
+
+def test_lines_of_a_known_test_set_that_hold_no_question_are_counted(tmp_path: Path) -> None:
+    known = tmp_path / "test.jsonl"
+    lines = [{"question": "How many?"}, *[{"problem": "How many?"}] * 3, {"test_list": [], "prompt": "Write one."}]
+    known.write_text("".join(json.dumps(line) + "\n" for line in lines) + "{broken\n")
+    checks = audited(tmp_path, [row(i) for i in range(20)], known_tests=[str(known)])
+    (found,) = [one for one in checks["contamination"].findings if one.verdict == "fail"]
+    assert found.what.endswith("test.jsonl without a question") and found.rate is not None
+    assert (found.rate.n, found.rate.value) == (6, pytest.approx(4 / 6))
+
+
+def test_each_talk_is_judged_by_what_its_own_partner_knew_whichever_comes_first(tmp_path: Path) -> None:
+    rows = [row(i) | {"partition": "key" if i % 2 else "symmetric"} for i in range(60)]
+    for one in rows[1::2]:
+        say(one, 2, f"The answer is {one['answer']}.")
+    for order in (rows, rows[::-1]):
+        found = {one.what: one.verdict for one in audited(tmp_path, order)["leak"].findings}
+        assert found == {
+            "partition key: the answer is stated": "fail",
+            "partition symmetric: the answer is stated": "not testable",
+        }
+
+
+@pytest.mark.parametrize("name", ["full_question", "round", "seed", "stop"])
+def test_a_field_that_says_something_of_a_run_is_refused(name: str) -> None:
+    with pytest.raises(ValidationError, match=f"'{name}' is what a run of ours says of its own talks"):
+        TalkSource(meta=("mine", name))
 
 
 def test_a_test_set_without_a_question_is_refused(tmp_path: Path) -> None:

@@ -193,6 +193,17 @@ def test_claims_are_read_in_opposite_pairs_and_bad_rows_are_counted(tmp_path):
     assert {dispute.claim.id, dispute.opposite.id} == {"a", "b"}
 
 
+def test_a_claim_that_stands_twice_counts_once_and_a_file_without_a_pair_is_refused(tmp_path):
+    file, own = tmp_path / "claims.csv", experiment(claims={"path": str(tmp_path / "claims.csv")})
+    rows = "a,Tea is best.,It warms.,t", "b,Tea is not best,It cools.,t", "again,Tea is best,It warms.,t"
+    file.write_text("\n".join(["id,claim,reason,original_text", *rows, ""]))
+    [dispute] = disputes(own)
+    assert {dispute.claim.id, dispute.opposite.id} == {"a", "b"}
+    file.write_text("\n".join(["id,claim,reason,original_text", rows[0], ""]))
+    with pytest.raises(ConfigError, match="no two of its 1 claims are a pair"):
+        disputes(own)
+
+
 @pytest.mark.parametrize("text", [None, "id,text\n1,x\n"])
 def test_a_file_without_claims_is_refused_with_its_name_and_what_was_expected(tmp_path, text):
     file = tmp_path / "claims.csv"

@@ -24,6 +24,7 @@ from evals.stats.stored_cases import results
 from pipeline.engines.settings import Engine
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.experiment.settings import Compare
+from tests.builders import small_experiment
 from tests.evals.made_run import made_run
 
 METRIC = "ask_skill"
@@ -210,3 +211,14 @@ def test_a_pilot_that_cannot_tell_is_refused_by_name(run, tmp_path):
         plan(of(single))
     with pytest.raises(PlanError, match="the config names none"):
         plan(of(run).model_copy(update={"compare": None}))
+
+
+@pytest.mark.parametrize(("metric", "items"), [("ask_skill", 0), ("accuracy_under@facts", 8)])
+def test_more_exam_tasks_are_no_more_items_of_talks_that_exams_whole_limits(tmp_path, metric, items):
+    made = small_experiment(
+        tmp_path / "run", conditions={name: {"partition": name} for name in ("facts", "verifier")},
+        tasks={"train": {"full": 4}, "exam": {"full": 30, "underspecified": 70}},
+        exams={"include": ["asking", "feedback"], "whole": 4},
+        compare={"primary": {"metric": metric, "a": "facts", "b": "verifier"}},
+    )  # fmt: skip
+    assert components(made)[0].items == items

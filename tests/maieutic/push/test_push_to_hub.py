@@ -157,6 +157,15 @@ def test_nothing_public_or_of_others_is_written_to(finished, hub):
     assert others.exit_code == 2 and "holds other things (README.md, config.yaml, mine.csv)" in others.output
 
 
+def test_a_refusal_of_one_kind_leaves_no_repository_of_another(finished, hub):
+    hub.stand_in.repositories.clear()
+    assert hub.push(finished, "me/small").exit_code == 0
+    held = hub.stand_in.repositories
+    del held["datasets", "me/small"]
+    held["models", "me/small"].files = {"mine.bin": b"x"}
+    assert hub.push(finished, "me/small").exit_code == 2 and list(held) == [("models", "me/small")]
+
+
 def test_a_hub_that_refuses_or_is_away_is_told_in_words(finished, hub, monkeypatch):
     monkeypatch.setattr("maieutic.push.hub.HfApi", partial(HfApi, endpoint=hub.address, token="hf_of_nobody"))
     refused = hub.push(finished, "me/small")

@@ -23,6 +23,7 @@ from maieutic.view.server import Indexing
 from maieutic.view.show_runs import shown_runs
 from maieutic.view.talk_index import TalkIndex
 from pipeline.core.errors import RunError
+from pipeline.core.schema import digest
 from pipeline.experiment.fields import BEFORE_WARMUP
 from pipeline.judging.outcome import is_correct
 from pipeline.judging.violations import violations
@@ -266,6 +267,25 @@ def test_an_export_replaces_its_own_pages_alone(tmp_path: Path) -> None:
     export_pages(index, tmp_path / "pages")
     assert (tmp_path / "pages" / "mine.html").read_text() == "mine"
     assert not (tmp_path / "pages" / "pairs-90-91.html").exists()
+
+
+def test_an_id_of_a_run_names_no_file_outside_an_export(tmp_path: Path) -> None:
+    run = shown_run(tmp_path / "run")
+    file = dialogues_path(run.path, "facts")
+    first, *rest = read(file, Dialogue)
+    rewrite(file, [first.model_copy(update={"id": "x/../../../../outside"}), *rest])
+    export_pages(TalkIndex([run], tmp_path / "index.sqlite"), tmp_path / "pages")
+    assert {path.name for path in tmp_path.iterdir()} == {"run", "pages", "index.sqlite"}
+    name = f"0-{digest('x/../../../../outside')}.html"
+    assert (tmp_path / "pages" / "dialogue" / name).is_file()
+    assert f'href="dialogue/{name}"' in (tmp_path / "pages" / "index.html").read_text()
+
+
+def test_an_index_that_somebody_holds_is_left_and_named(tmp_path: Path) -> None:
+    folder = tmp_path / "index.sqlite"
+    folder.mkdir()  # as unwritable as a disk that is full
+    with pytest.raises(RunError, match=r"index\.sqlite: unable to open.*XDG_CACHE_HOME names another place"):
+        TalkIndex([shown_run(tmp_path / "run")], folder)
 
 
 def test_episodes_that_were_stored_with_readings_are_shown_as_they_were_read(tmp_path: Path) -> None:
