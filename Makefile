@@ -92,7 +92,7 @@ test-verifiers: .venv-verifiers/installed
 	touch $@
 
 # Where SmolLM2's wheel is missing, its line says what to install, and its rows are left out.
-bench: env .venv-vllm/installed .venv-peers/installed
+bench: tools .venv-vllm/installed .venv-peers/installed
 	-$(BIN)/maieutic base smollm2
 	$(BIN)/python -m benchmarks.server_limit
 	$(BIN)/python -m benchmarks.utilisation

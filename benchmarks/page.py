@@ -102,7 +102,7 @@ PEERS = (
         1.0,
     ),
     Shown(
-        "training on lookups_smollm2",
+        "training on lookup_smollm2",
         "maieutic train",
         "loop_ratio",
         "training SmolLM2: the same, for 4 or 6 steps",
@@ -120,7 +120,7 @@ PEERS = (
         Shown(benchmark, "maieutic train", key, f"{said}: {what}")
         for benchmark, said in (
             ("training", "training the embedded base"),
-            ("training on lookups_smollm2", "training SmolLM2"),
+            ("training on lookup_smollm2", "training SmolLM2"),
         )
         for key, what in (
             ("command_ratio", "the whole command, CPU seconds of the bare one by ours"),
@@ -178,7 +178,7 @@ OWN = (
     Shown("cluster", "2 workers", "start_s", "Ray and two workers: seconds to start and to end"),
     Shown("reading", "semantic", "ms_a_turn", "reading a turn, ms"),
     Shown("training", "maieutic train", "tokens_per_s", "training the embedded base, tokens a second"),
-    Shown("training on lookups_smollm2", "maieutic train", "tokens_per_s", "training SmolLM2, tokens a second"),
+    Shown("training on lookup_smollm2", "maieutic train", "tokens_per_s", "training SmolLM2, tokens a second"),
     Shown("grpo on embedded", "maieutic train", "tokens_per_s", "GRPO, the embedded base: sampled tokens a second"),
 )
 

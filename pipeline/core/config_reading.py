@@ -83,13 +83,21 @@ def _require_each_key_once(node: yaml.Node | None, seen: set[int]) -> None:
         _require_each_key_once(value, seen)
 
 
+def _unshared(value: Any) -> Any:
+    """The same without parts that are one object, as YAML makes of an anchor and its aliases: an override of one would
+    be one of all."""
+    if isinstance(value, dict):
+        return {key: _unshared(part) for key, part in value.items()}
+    return [_unshared(part) for part in value] if isinstance(value, list) else value
+
+
 def read_yaml(path: Path, kind: type[Section]) -> dict[str, Any]:
     """A file (see `config_file`) that holds a mapping. Raises ConfigError."""
     path = config_file(path, kind_of(kind.model_fields))
     try:
         text = path.read_text(encoding="utf-8")
         _require_each_key_once(yaml.compose(text, Loader=yaml.SafeLoader), set())
-        raw = yaml.safe_load(text)
+        raw = _unshared(yaml.safe_load(text))
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from error
     if not isinstance(raw, dict):

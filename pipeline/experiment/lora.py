@@ -43,7 +43,7 @@ def checked_lora(given: dict[str, Any]) -> dict[str, Any]:
             _check_init(value)
             continue
         try:
-            TypeAdapter(kinds[key]).validate_python(value)
+            values[key] = TypeAdapter(kinds[key]).validate_python(value)  # YAML reads 5e-2 as text
         except ValidationError as error:
             raise ValueError(f"{key}: {value!r}: {error.errors()[0]['msg']}, as PEFT's LoraConfig has it") from None
     if values.get("bias", "none") != "none":

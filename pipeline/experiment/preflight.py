@@ -36,6 +36,8 @@ def preflight(experiment: Experiment) -> None:
     _check_greedy(experiment)
     _check_adapter(experiment)
     _check_training(experiment)
+    if experiment.executor == "ray" and importlib.util.find_spec("ray") is None:
+        raise ConfigError("executor: 'ray' is not installed here. Install it with pip install 'ray>=2.60,<3'.")
 
 
 def _check_order(experiment: Experiment) -> None:

@@ -35,6 +35,13 @@ def check_roles(experiment: Fields) -> None:
                 f"dialogue.deterministic: true needs a batch of one, which {key} {kind!r} cannot promise. Set {key}: "
                 "transformers"
             )
+        own = experiment.role(name).sampling.temperature
+        if name != "judge" and own and not experiment.dialogue.temperature:
+            raise ValueError(
+                f"{name}.sampling.temperature: {own:g}: dialogue.temperature: 0 asks every role for its likeliest "
+                "turn, so this would count for nothing. Raise dialogue.temperature, and give 0 to those that are to be "
+                "asked so"
+            )
     for name in ROLES:
         experiment.prompts(name)
     _check_memory(experiment)
@@ -42,6 +49,18 @@ def check_roles(experiment: Fields) -> None:
     _check_judge(experiment)
     _check_prices(experiment)
     _check_sound(experiment)
+    _check_demonstrated(experiment)
+
+
+def _check_demonstrated(experiment: Fields) -> None:
+    for name, each in experiment.conditions.items():
+        shown = experiment.partner.prompts == "demonstrated" and each.voice == "model" and each.partition == "key"
+        if shown and (each.reveal or each.disclosure != "on_request"):
+            key, value = ("reveal", "true") if each.reveal else ("disclosure", each.disclosure)
+            raise ValueError(
+                f"conditions.{name}.{key}: {value}: the prompts `demonstrated` show a partner with the key that tells "
+                "the first step and not the answer, whatever is said here. Leave it out, or use other partner.prompts"
+            )
 
 
 def _check_memory(experiment: Fields) -> None:

@@ -92,7 +92,15 @@ def check_tasks_of(experiment: Fields, condition_name: str) -> None:
 
 
 def _check_counts(experiment: Fields, condition_name: str) -> None:
-    tasks = experiment.tasks
+    tasks, condition = experiment.tasks, experiment.conditions[condition_name]
+    trains = any(sum(part.train.values()) for part in tasks.parts)
+    if trains and condition.voice != "human" and not any(map(len, experiment.stretches(condition_name).values())):
+        named = {"specifications": condition.specifications, "sources": condition.sources}
+        asked = ", ".join(f"{key}: {list(each)}" for key, each in named.items() if each is not None)
+        raise ValueError(
+            f"conditions.{condition_name}: no task of tasks.train is left for it ({asked or 'per_condition is 0'}). "
+            "Name others, or raise the counts of those"
+        )
     parts = zip(("tasks", "tasks.second"), experiment.sources, tasks.parts, strict=False)
     counts = {(source.name, kind): (where, n) for where, source, part in parts for kind, n in part.train.items()}
     for (source_name, kind), stretch in experiment.stretches(condition_name).items():

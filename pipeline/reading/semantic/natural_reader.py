@@ -60,6 +60,9 @@ _REPORTED = re.compile(
 )
 _DENIED = re.compile(r"\?\s+no(?=[,.!;]|\s+(?:that|this|it|wait)\b)", re.I)
 _BOXED, _LETTER = re.compile(r"\$?\\boxed\{(?:\\text\{)?(.*?)\}*\$?"), re.compile(r"\(?([a-z])\)(?:\s.*)?", re.I)
+_SAYS_UNKNOWN = re.compile(
+    r"(?:unknown|unclear|undetermined|unspecified|not (?:known|given))\b|i (?:do not|don't|cannot|can't)\b", re.I
+)
 _SIGNS = " *_`?,;\"'“”‘’"
 Scores = dict[str, Any]  # of one turn: a share by head, by fact, by span
 
@@ -284,6 +287,8 @@ def _in_words(said: str) -> str | None:
     """A name without signs around it, and without what is said of it; of an option with its letter the letter."""
     name = said.replace("**", "").strip(_SIGNS)
     name = (boxed[1] if (boxed := _BOXED.fullmatch(name)) else name).strip(_SIGNS)
+    if _SAYS_UNKNOWN.match(name):
+        return None
     letter = _LETTER.fullmatch(name)
     return plain_name(letter[1] if letter else name) or None
 

@@ -90,6 +90,16 @@ def test_a_mapping_that_inherits_may_set_what_it_inherits(tmp_path: Path) -> Non
     assert (read.engines["slow"].batch, read.engines["fast"].batch, read.engine.batch) == (8, 64, 64)
 
 
+def test_an_override_of_an_anchored_section_changes_none_of_its_aliases(tmp_path: Path) -> None:
+    path = tmp_path / "anchored.yaml"
+    path.write_text(
+        "name: x\nconditions: {facts: {partition: facts}}\n"
+        "tasks: {train: &n {full: 30, underspecified: 30}, exam: *n}\n"
+    )
+    read = read_as(Experiment, path, ("tasks.train.full=2",))
+    assert (read.tasks.train["full"], read.tasks.exam["full"]) == (2, 30)
+
+
 def test_a_key_that_stands_twice_is_refused_since_the_first_would_be_lost(tmp_path: Path) -> None:
     path = tmp_path / "twice.yaml"
     path.write_text("name: x\nconditions:\n  facts: {partition: facts}\n  facts: {partition: solo}\n")

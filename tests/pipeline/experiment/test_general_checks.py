@@ -16,6 +16,13 @@ SIBLINGS = {"siblings": 2}
 
 @pytest.mark.parametrize(("sections", "said"), [
     ({"turn_values": SIBLINGS | {"at": [0, 0]}}, "names a turn twice"),
+    (
+        {
+            "conditions": {"a": {"partition": "key", "voice": "model", "reveal": True}},
+            "partner": {"prompts": "demonstrated"},
+        },
+        r"conditions\.a\.reveal: true: the prompts `demonstrated` show a partner with the key",
+    ),
     ({"conditions": {"a" * 300: FACTS}}, "300 letters, expected 80 at most"),
     ({"turn_values": SIBLINGS | {"at": [0, 2]}, "dialogue": {"turns": 2}}, "the student's last turn is 1"),
     (

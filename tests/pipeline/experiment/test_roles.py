@@ -96,12 +96,15 @@ def test_nobody_is_asked_greedily_whose_server_is_sent_no_temperature() -> None:
         preflight(small_experiment(engine=engine, **more))
 
 
-def test_where_dialogues_are_greedy_a_role_is_said_to_speak_as_it_does() -> None:
+def test_a_role_speaks_at_its_own_temperature_and_none_where_dialogues_are_greedy() -> None:
     own = {"student": {"model": "x/y", "sampling": {"temperature": 0.6}}}
-    for temperature, spoken in ((1.0, 0.6), (0.0, 0.0)):
-        made = experiment(**own, dialogue={"temperature": temperature})
-        asked = in_role("student", made.role("student"), Sampling(40, temperature=temperature))
-        assert made.temperature_of("student") == asked.temperature == spoken
+    made = experiment(**own, dialogue={"temperature": 1.0})
+    asked = in_role("student", made.role("student"), Sampling(40, temperature=1.0))
+    assert made.temperature_of("student") == asked.temperature == 0.6
+    with pytest.raises(
+        ValueError, match=r"student\.sampling\.temperature: 0\.6: dialogue\.temperature: 0 asks every role"
+    ):
+        experiment(**own, dialogue={"temperature": 0.0})
 
 
 def test_ids_change_with_how_a_role_is_sampled_and_not_with_who_serves_it() -> None:

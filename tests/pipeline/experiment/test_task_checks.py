@@ -51,3 +51,15 @@ def test_what_a_partner_is_to_tell_is_asked_of_the_sources_that_a_condition_play
     assert small_experiment(tasks=tasks, conditions={"c": asks})
     with pytest.raises(ValueError, match="has nothing to tell on source 'gsm8k'"):
         small_experiment(tasks=tasks, conditions={"c": asks | {"sources": ["gsm8k"]}})
+
+
+def test_a_condition_without_a_task_to_play_is_refused() -> None:
+    tasks = {"source": "hidden_item", "train": {"full": 4, "underspecified": 0}, "exam": {"full": 4}}
+    conditions = {"c": {"partition": "facts", "specifications": ["underspecified"]}}
+    with pytest.raises(
+        ValueError, match=r"conditions\.c: no task .* left for it \(specifications: \['underspecified'\]\)"
+    ):
+        small_experiment(tasks=tasks, conditions=conditions)
+    assert small_experiment(
+        tasks=tasks | {"train": {"full": 0}}, conditions={"c": {"partition": "facts"}}
+    )  # exams alone

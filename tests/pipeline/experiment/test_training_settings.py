@@ -25,6 +25,7 @@ def test_any_field_of_pefts_lora_config_is_taken_by_its_name():
              "init_lora_weights": "gaussian", "rank_pattern": {"q_proj": 4}}  # fmt: skip
     assert made({"lora": given}, engine={"kind": "transformers"}).training.lora == {"lora_alpha": 32} | given
     assert made({}).training.lora == DEFAULT
+    assert made({"lora": {"lora_dropout": "5e-2"}}).training.lora["lora_dropout"] == 0.05  # text, as YAML reads it
 
 
 @pytest.mark.parametrize(
