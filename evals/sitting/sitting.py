@@ -15,7 +15,7 @@ from evals.metrics.metric import HIDDEN, Metric
 from evals.sitting.exam_partners import ARMS
 from pipeline.core.random_streams import stream
 from pipeline.core.readings import StudentReading
-from pipeline.core.schema import Belief, Message, Task, Turn
+from pipeline.core.schema import Belief, Message, Task, Turn, digest
 from pipeline.dialogue.beliefs import believe
 from pipeline.dialogue.episode import Cast, EmptyTurn, Episode, Played
 from pipeline.dialogue.turn_taking import play
@@ -142,7 +142,7 @@ class Sitting:
     async def sample(self, messages: list[Message], count: int, *key: object) -> list[Completion]:
         """`count` answers of the student at the sampling temperature. An exam that asks for what another was given, of
         the same stream, gets the same."""
-        named, settings = self.key(*key, count, *(said["content"] for said in messages)), self.settings
+        named, settings = digest(self.key(*key), count, messages), self.settings
         if named not in self._sampled:
             self._sampled[named] = await asyncio.gather(
                 *(
