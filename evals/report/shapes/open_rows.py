@@ -9,8 +9,9 @@ share of all rows, is what a student does who copies them and does not tell the 
 all first turns on underspecified tasks. `exam`: what the student did, once it has sat the exam. `right`: of first turns
 on full tasks those that put the right option forward, which says whether the base reads.
 
-Last come the differences of two conditions, the primary contrast's, with t intervals over seeds (Student 1908): of the
-rows before any exam, and of the exam less either.
+Last come, of the two conditions of the primary contrast, what students do less than their rows, and differences: of
+the rows before any exam, of the exam less either, and less the one share of them that all students keep. Intervals are
+t intervals over seeds (Student 1908) with tasks fixed, so they are too narrow for other tasks.
 """
 
 from __future__ import annotations
@@ -146,17 +147,33 @@ def lines(experiment: Experiment) -> Iterator[str]:
             for seed, each in zip(experiment.seeds, found[name], strict=True):
                 row = (act, name, seed, *(f"{value:.3f}" for value in each[:5]), *each.n)
                 yield "  ".join(f"{cell:>15}" for cell in row)
-        pairs = list(zip(found[a], found[b], strict=True))
-        differences = {
-            "rows": [one.rows - other.rows for one, other in pairs],
-            "lacking": [one.lacking - other.lacking for one, other in pairs],
-            "exam": [one.exam - other.exam for one, other in pairs],
-            "exam less rows": [(one.exam - one.rows) - (other.exam - other.rows) for one, other in pairs],
-            "exam less lacking": [(one.exam - one.lacking) - (other.exam - other.lacking) for one, other in pairs],
-        }
-        for what, values in differences.items():
-            mean, low, high = over_seeds(values)
-            yield f"{act}, {what}: {a} - {b} {mean:+.3f} ({low:+.3f} to {high:+.3f}, {len(values)} seeds)"
+        yield from _compared(act, a, b, found)
+
+
+def _compared(act: str, a: str, b: str, found: dict[str, list[Shares]]) -> Iterator[str]:
+    pairs, every = list(zip(found[a], found[b], strict=True)), found[a] + found[b]
+    rows = sum(each.rows for each in every)
+    kept = sum(each.exam for each in every) / rows if rows else math.nan
+    for name in (a, b):
+        yield _line(f"{act}, exam less rows: {name}", [each.exam - each.rows for each in found[name]])
+    differences = {
+        "rows": [one.rows - other.rows for one, other in pairs],
+        "lacking": [one.lacking - other.lacking for one, other in pairs],
+        "exam": [one.exam - other.exam for one, other in pairs],
+        "exam less rows": [(one.exam - one.rows) - (other.exam - other.rows) for one, other in pairs],
+        "exam less lacking": [(one.exam - one.lacking) - (other.exam - other.lacking) for one, other in pairs],
+    }
+    if not math.isnan(kept):
+        for what in ("rows", "lacking"):
+            both = zip(differences["exam"], differences[what], strict=True)
+            differences[f"exam less {kept:.2f} of {what}"] = [found - kept * of_rows for found, of_rows in both]
+    for what, values in differences.items():
+        yield _line(f"{act}, {what}: {a} - {b}", values)
+
+
+def _line(what: str, values: list[float]) -> str:
+    mean, low, high = over_seeds(values)
+    return f"{what} {mean:+.3f} ({low:+.3f} to {high:+.3f}, {len(values)} seeds)"
 
 
 def main() -> None:

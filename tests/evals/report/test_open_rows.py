@@ -47,7 +47,7 @@ def test_every_dialogue_of_a_built_run_is_counted_once(tmp_path: Path) -> None:
     begun = firsts(made, "facts")
     assert [(first.kept, first.missing) for first in begun].count((1, True)) == 6 and len(begun) == 10
     said = list(lines(made))
-    assert len(said) == 1 + 2 * (4 + 5) and "exam less lacking: facts - verifier +nan" in said[-1]
+    assert len(said) == 1 + 2 * (4 + 7) and "exam less lacking: facts - verifier +nan" in said[-1]
 
 
 def test_an_open_question_counts_on_full_tasks_too_where_it_is_for_any_fact(tmp_path: Path) -> None:
