@@ -233,6 +233,7 @@ def test_numbers_of_facts_that_are_told_too_are_no_other_number():
         ("The answer is I don't know.", False, None),
         ("The answer is not known.", False, None),
         ("The answer is none.", False, "none"),
+        ("The answer is Unknown Pleasures.", False, "unknown pleasures"),
         ("You said: The answer is 12. But that cannot be.", True, None),
         ("Your turn said:\nThe answer is 12.\nI do not believe it.", True, None),
         ("You said: The answer is 12. The answer is 9.", True, "9"),
