@@ -61,7 +61,8 @@ _REPORTED = re.compile(
 _DENIED = re.compile(r"\?\s+no(?=[,.!;]|\s+(?:that|this|it|wait)\b)", re.I)
 _BOXED, _LETTER = re.compile(r"\$?\\boxed\{(?:\\text\{)?(.*?)\}*\$?"), re.compile(r"\(?([a-z])\)(?:\s.*)?", re.I)
 _SAYS_UNKNOWN = re.compile(
-    r"(?i:unknown|unclear|undetermined|unspecified|not (?:known|given))\b(?!\s[A-Z])|(?i:i (?:do not|don't|cannot|can't))\b"
+    r"(?i:unknown|unclear|undetermined|unspecified|not (?:known|given))\b(?!\s[A-Z])"
+    r"|(?i:i (?:do not|don't|cannot|can't))\b"
 )
 _SIGNS = " *_`?,;\"'“”‘’"
 Scores = dict[str, Any]  # of one turn: a share by head, by fact, by span
