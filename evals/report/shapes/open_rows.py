@@ -137,7 +137,19 @@ def lines(experiment: Experiment) -> Iterator[str]:
         raise ConfigError(
             f"{experiment.run}: expected one round, and two conditions of method sft, whose rows are talks"
         )
-    heads = ("act", "condition", "seed", "played", "rows", "lacking", "exam", "right", "n played", "n rows", "lacking")
+    heads = (
+        "act",
+        "condition",
+        "seed",
+        "played",
+        "rows",
+        "lacking",
+        "exam",
+        "right",
+        "n played",
+        "n rows",
+        "n lacking",
+    )
     yield "  ".join(f"{head:>15}" for head in heads)
     begun = {name: firsts(experiment, name) for name in (a, b)}
     for act in ACTS:
@@ -166,7 +178,7 @@ def _compared(act: str, a: str, b: str, found: dict[str, list[Shares]]) -> Itera
     if not math.isnan(kept):
         for what in ("rows", "lacking"):
             both = zip(differences["exam"], differences[what], strict=True)
-            differences[f"exam less {kept:.2f} of {what}"] = [found - kept * of_rows for found, of_rows in both]
+            differences[f"exam less {kept:.2f} of {what}"] = [of_exam - kept * of_rows for of_exam, of_rows in both]
     for what, values in differences.items():
         yield _line(f"{act}, {what}: {a} - {b}", values)
 
