@@ -9,9 +9,10 @@ share of all rows, is what a student does who copies them and does not tell the 
 all first turns on underspecified tasks. `exam`: what the student did, once it has sat the exam. `right`: of first turns
 on full tasks those that put the right option forward, which says whether the base reads.
 
-Last come, of the two conditions of the primary contrast, what students do less than their rows, and differences: of
-the rows before any exam, of the exam less either, and less the one share of them that all students keep. Intervals are
-t intervals over seeds (Student 1908) with tasks fixed, so they are too narrow for other tasks.
+Then comes, of the two conditions of the primary contrast, and of every other that the config names on such questions,
+what students do less than their rows, and differences: of the rows before any exam, of the exam less either, and less
+the one share of them that all students keep. Intervals are t intervals over seeds (Student 1908) with tasks fixed, so
+they are too narrow for other tasks.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from pipeline.datasets.dataset_files import stream_rows
 from pipeline.datasets.rows import Row
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.settings import Compare
 from pipeline.knowledge.known import known
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.stored import is_right
@@ -130,10 +132,10 @@ def lines(experiment: Experiment) -> Iterator[str]:
         raise ConfigError(f"{experiment.run}: its tasks have no options. Expected a run of tasks.source: hidden_item")
     if experiment.compare is None:
         raise ConfigError(f"{experiment.run}: its config compares nothing, so no two conditions are named")
-    a, b = experiment.compare.primary.a, experiment.compare.primary.b
-    if unknown := {a, b} - {*experiment.conditions}:
+    primary = (experiment.compare.primary.a, experiment.compare.primary.b)
+    if unknown := {*primary} - {*experiment.conditions}:
         raise ConfigError(f"{experiment.run}: compare.primary names {min(unknown)!r}, which learned from no rows")
-    if experiment.rounds > 1 or any(experiment.conditions[name].method != "sft" for name in (a, b)):
+    if experiment.rounds > 1 or any(experiment.conditions[name].method != "sft" for name in primary):
         raise ConfigError(
             f"{experiment.run}: expected one round, and two conditions of method sft, whose rows are talks"
         )
@@ -151,7 +153,7 @@ def lines(experiment: Experiment) -> Iterator[str]:
         "n lacking",
     )
     yield "  ".join(f"{head:>15}" for head in heads)
-    begun = {name: firsts(experiment, name) for name in (a, b)}
+    begun = {name: firsts(experiment, name) for pair in pairs_of(experiment, experiment.compare) for name in pair}
     for act in ACTS:
         found: dict[str, list[Shares]] = {}
         for name, of in begun.items():
@@ -159,10 +161,19 @@ def lines(experiment: Experiment) -> Iterator[str]:
             for seed, each in zip(experiment.seeds, found[name], strict=True):
                 row = (act, name, seed, *(f"{value:.3f}" for value in each[:5]), *each.n)
                 yield "  ".join(f"{cell:>15}" for cell in row)
-        yield from _compared(act, a, b, found)
+        for pair in pairs_of(experiment, experiment.compare):
+            yield from _compared(act, pair, found)
 
 
-def _compared(act: str, a: str, b: str, found: dict[str, list[Shares]]) -> Iterator[str]:
+def pairs_of(experiment: Experiment, compare: Compare) -> list[tuple[str, str]]:
+    """The primary contrast's two conditions, then those of others on these questions that learned from rows."""
+    learned = {name for name, condition in experiment.conditions.items() if condition.method == "sft"}
+    others = [each for each in compare.named.values() if each.metric in ACTS and {each.a, each.b} <= learned]
+    return list(dict.fromkeys((each.a, each.b) for each in (compare.primary, *others)))
+
+
+def _compared(act: str, pair: tuple[str, str], found: dict[str, list[Shares]]) -> Iterator[str]:
+    a, b = pair
     pairs, every = list(zip(found[a], found[b], strict=True)), found[a] + found[b]
     rows = sum(each.rows for each in every)
     kept = sum(each.exam for each in every) / rows if rows else math.nan

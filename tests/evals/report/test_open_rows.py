@@ -39,15 +39,28 @@ def test_the_interval_over_seeds_is_students() -> None:
 def test_every_dialogue_of_a_built_run_is_counted_once(tmp_path: Path) -> None:
     conditions = {name: {"partition": name, "selection": "none"} for name in ("facts", "verifier")}
     primary = {"metric": "open_question", "a": "facts", "b": "verifier"}
+    others = [{"metric": "found@facts", "a": "verifier", "b": "facts"}, primary | {"b": "base"}]
     made = small_experiment(
         tmp_path / "run", tasks=TASKS, conditions=conditions, seeds=[1, 2], exams={"include": ["narrowing"]},
-        compare={"primary": primary},
+        compare={"primary": primary, "exploratory": others},
     )  # fmt: skip
     make_rounds(made, training=False)
     begun = firsts(made, "facts")
     assert [(first.kept, first.missing) for first in begun].count((1, True)) == 6 and len(begun) == 10
     said = list(lines(made))
     assert len(said) == 1 + 2 * (4 + 7) and "exam less lacking: facts - verifier +nan" in said[-1]
+
+
+def test_other_contrasts_on_questions_are_counted_too_where_both_sides_learned_from_rows(tmp_path: Path) -> None:
+    conditions = {name: {"partition": name, "selection": "none"} for name in ("facts", "verifier", "solo")}
+    primary = {"metric": "open_question", "a": "facts", "b": "verifier"}
+    made = small_experiment(
+        tmp_path / "run", tasks=TASKS, conditions=conditions, seeds=[1, 2], exams={"include": ["narrowing"]},
+        compare={"primary": primary, "families": {"more": [{"metric": "closed_question", "a": "solo", "b": "facts"}]}},
+    )  # fmt: skip
+    make_rounds(made, training=False)
+    said = list(lines(made))
+    assert len(said) == 1 + 2 * (6 + 7 + 7) and "exam less lacking: solo - facts +nan" in said[-1]
 
 
 def test_an_open_question_counts_on_full_tasks_too_where_it_is_for_any_fact(tmp_path: Path) -> None:
