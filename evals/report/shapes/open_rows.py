@@ -1,18 +1,21 @@
 """What students who copy their rows would ask: by condition and seed the share of rows that begin with a question.
 
     maieutic build configs/shapes.yaml
-    python -m evals.report.shapes.open_rows runs/shapes
+    python -m evals.report.shapes.open_rows runs/shapes --kept 0.64 0.98
 
 A first turn counts as exam `narrowing` counts it, which asks it on underspecified tasks: so `lacking`, the share of
 rows on these, is what a student does who copies them. On a full task any fact that is asked for counts. So `rows`, the
 share of all rows, is what a student does who copies them and does not tell the two kinds of task apart. `played`: of
 all first turns on underspecified tasks. `exam`: what the student did, once it has sat the exam. `right`: of first turns
-on full tasks those that put the right option forward, which says whether the base reads.
+on full tasks those that put the right option forward, which says whether the base reads. `repeats`: of the options put
+forward in its rows after a first one, those that had been before. Where the question is dealt to both parties the
+student always lacks a part of it, so any fact that is asked for counts on every task.
 
-Then comes, of the two conditions of the primary contrast, and of every other that the config names on such questions,
-what students do less than their rows, and differences: of the rows before any exam, of the exam less either, and less
-the one share of them that all students keep. Intervals are t intervals over seeds (Student 1908) with tasks fixed, so
-they are too narrow for other tasks.
+With `--kept OPEN CLOSED` comes what a student would ask who keeps these shares of its rows' questions
+(as others were found to), and what it asked beyond that. Then comes, of the two conditions of the primary contrast, and
+of every other that the config names on such questions, what students do less than their rows, and differences: of the
+rows before any exam, of the exam less either, and less the one share of them that all students keep. Intervals are t
+intervals over seeds (Student 1908) with tasks fixed, so they are too narrow for other tasks.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from evals.exams.narrowing.exchanges import exchanges
+from evals.exams.narrowing.exchanges import exchanges, tried
 from evals.exams.narrowing.narrowing import of_questions
 from evals.metrics.case_file import cases_of
 from pipeline.core.errors import ConfigError, MaieuticError
@@ -55,6 +58,7 @@ class First(NamedTuple):
     acts: dict[str, float]
     right: bool
     kept: int
+    repeats: tuple[bool, ...] = ()  # of each option put forward after the first, whether it had been before
 
 
 class Shares(NamedTuple):
@@ -65,6 +69,7 @@ class Shares(NamedTuple):
     lacking: float
     exam: float
     right: float
+    repeats: float
     n: tuple[int, int, int]  # dialogues on underspecified tasks, rows, rows on underspecified tasks
 
 
@@ -90,11 +95,14 @@ def _times(row: Row) -> int:
 
 def _first(dialogue: Dialogue, kept: int) -> First:
     task, turns = dialogue.task, dialogue.turns[:1]
-    said = exchanges(task, known(task, dialogue.condition, "student").facts, turns)
+    knows = known(task, dialogue.condition, "student")
+    said = exchanges(task, knows.facts, turns)
     acts, right = dict(of_questions(task, said)), bool(is_right(task, turns, 0))
-    if not task.missing:
+    if not task.missing or knows.share:
         acts["open_question"] = float(said[0].question is not None and not said[0].does.whether)
-    return First(dialogue.seed, bool(task.missing), acts, right, kept)
+    named = tried(exchanges(task, knows.facts, dialogue.turns))
+    repeats = tuple(name in named[:i] for i, name in enumerate(named) if i)
+    return First(dialogue.seed, bool(task.missing) or knows.share, acts, right, kept, repeats)
 
 
 def shares(cell: Cell, act: str, of: Iterable[First]) -> Shares:
@@ -110,6 +118,7 @@ def shares(cell: Cell, act: str, of: Iterable[First]) -> Shares:
         lacking=_mean([first.acts[act] for first in short]),
         exam=sum(case.hits for case in cases) / sum(case.n for case in cases) if cases else math.nan,
         right=_mean([float(first.right) for first in own if not first.missing]),
+        repeats=_mean([float(each) for first in rows for each in first.repeats]),
         n=(len(lacking), len(rows), len(short)),
     )
 
@@ -126,7 +135,7 @@ def _mean(values: list[float]) -> float:
     return fmean(values) if values else math.nan
 
 
-def lines(experiment: Experiment) -> Iterator[str]:
+def lines(experiment: Experiment, kept: tuple[float, float] | None = None) -> Iterator[str]:
     """What the command prints. Raises ConfigError for tasks without options, RunError for what is not built."""
     if not experiment.source.has_options:
         raise ConfigError(f"{experiment.run}: its tasks have no options. Expected a run of tasks.source: hidden_item")
@@ -148,19 +157,23 @@ def lines(experiment: Experiment) -> Iterator[str]:
         "lacking",
         "exam",
         "right",
+        "repeats",
         "n played",
         "n rows",
         "n lacking",
     )
     yield "  ".join(f"{head:>15}" for head in heads)
-    begun = {name: firsts(experiment, name) for pair in pairs_of(experiment, experiment.compare) for name in pair}
+    learned = [name for name, condition in experiment.conditions.items() if condition.method == "sft"]
+    begun = {name: firsts(experiment, name) for name in learned}
     for act in ACTS:
         found: dict[str, list[Shares]] = {}
         for name, of in begun.items():
             found[name] = [shares(Cell(experiment, name, seed), act, of) for seed in experiment.seeds]
             for seed, each in zip(experiment.seeds, found[name], strict=True):
-                row = (act, name, seed, *(f"{value:.3f}" for value in each[:5]), *each.n)
+                row = (act, name, seed, *(f"{value:.3f}" for value in each[:6]), *each.n)
                 yield "  ".join(f"{cell:>15}" for cell in row)
+        if kept is not None:
+            yield from _levels(act, kept[ACTS.index(act)], found)
         for pair in pairs_of(experiment, experiment.compare):
             yield from _compared(act, pair, found)
 
@@ -170,6 +183,12 @@ def pairs_of(experiment: Experiment, compare: Compare) -> list[tuple[str, str]]:
     learned = {name for name, condition in experiment.conditions.items() if condition.method == "sft"}
     others = [each for each in compare.named.values() if each.metric in ACTS and {each.a, each.b} <= learned]
     return list(dict.fromkeys((each.a, each.b) for each in (compare.primary, *others)))
+
+
+def _levels(act: str, kept: float, found: dict[str, list[Shares]]) -> Iterator[str]:
+    for name, each in found.items():
+        yield _line(f"{act}, {kept:.2f} of rows: {name}", [kept * one.rows for one in each])
+        yield _line(f"{act}, exam less {kept:.2f} of rows: {name}", [one.exam - kept * one.rows for one in each])
 
 
 def _compared(act: str, pair: tuple[str, str], found: dict[str, list[Shares]]) -> Iterator[str]:
@@ -202,8 +221,16 @@ def _line(what: str, values: list[float]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path)
+    parser.add_argument(
+        "--kept",
+        type=float,
+        nargs=2,
+        metavar=("OPEN", "CLOSED"),
+        help="the shares of its rows' questions that it keeps",
+    )
+    options = parser.parse_args()
     try:
-        for line in lines(experiment_of(parser.parse_args().run)):
+        for line in lines(experiment_of(options.run), options.kept):
             print(line)
     except MaieuticError as error:
         raise SystemExit(str(error)) from None

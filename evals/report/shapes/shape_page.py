@@ -26,7 +26,15 @@ from pipeline.runs.directory import experiment_of
 from pipeline.runs.student_files import said_files
 
 # Of each primary contrast, by its metric: on which side of 0 the claim has it.
-DIRECTIONS: dict[str, Literal[1, -1]] = {"open_question": 1, "closed_question": 1, "repeated_attempt": -1}
+DIRECTIONS: dict[str, Literal[1, -1]] = {
+    "open_question": 1,
+    "closed_question": 1,
+    "repeated_attempt": -1,
+    "found_full": 1,
+    "giving_in": -1,
+    "gave_in": -1,
+}
+UNTRIED: Json = {"difference": None, "low": None, "high": None}
 # What follows a verdict, by what becomes of the contrast among yoked students.
 WITHOUT_IT = {
     "stands": "",
@@ -108,9 +116,11 @@ def same_by_lot(row: Json, shuffled: Json | None) -> Json | None:
 
 
 def yoked_twin(row: Json, report: Json) -> Json | None:
-    """The same contrast between the two conditions' yoked students, where it was named."""
+    """The same contrast between their yoked students, UNTRIED where it was not named; None of a control."""
+    if row["a"] not in report["shapes"]["controls"]:
+        return None
     yoked = {name: of["yoked"] for name, of in report["shapes"]["controls"].items() if "yoked" in of}
-    return _named(report["comparisons"], row["metric"], yoked.get(row["a"]), yoked.get(row["b"]))
+    return _named(report["comparisons"], row["metric"], yoked.get(row["a"]), yoked.get(row["b"])) or UNTRIED
 
 
 def _named(contrasts: list[Json], metric: str, a: str | None, b: str | None) -> Json | None:

@@ -24,9 +24,14 @@ NEITHER = {"open_question": 0.0, "closed_question": 0.0}
 def test_shares_are_of_the_seed_and_a_row_counts_as_often_as_it_is_learned_from() -> None:
     cell = Cell(small_experiment("nowhere"), "facts", 1)
     asks = NEITHER | {"open_question": 1.0}
-    of = [First(1, True, asks, False, 3), First(1, True, NEITHER, False, 0), First(1, False, NEITHER, True, 1)]
+    of = [
+        First(1, True, asks, False, 3, (True, False)),
+        First(1, True, NEITHER, False, 0, (True,)),
+        First(1, False, NEITHER, True, 1, (False, False)),
+    ]
     found = shares(cell, "open_question", [*of, First(2, True, NEITHER, False, 9)])
     assert (found.played, found.rows, found.lacking, found.right, found.n) == (0.5, 0.75, 1.0, 1.0, (2, 4, 3))
+    assert found.repeats == 3 / 8
     assert math.isnan(found.exam)  # it has not sat it
 
 
@@ -59,8 +64,8 @@ def test_other_contrasts_on_questions_are_counted_too_where_both_sides_learned_f
         compare={"primary": primary, "families": {"more": [{"metric": "closed_question", "a": "solo", "b": "facts"}]}},
     )  # fmt: skip
     make_rounds(made, training=False)
-    said = list(lines(made))
-    assert len(said) == 1 + 2 * (6 + 7 + 7) and "exam less lacking: solo - facts +nan" in said[-1]
+    said = list(lines(made, kept=(0.5, 1.0)))
+    assert len(said) == 1 + 2 * (6 + 6 + 7 + 7) and "exam less lacking: solo - facts +nan" in said[-1]
 
 
 def test_an_open_question_counts_on_full_tasks_too_where_it_is_for_any_fact(tmp_path: Path) -> None:
@@ -79,6 +84,17 @@ def test_an_open_question_counts_on_full_tasks_too_where_it_is_for_any_fact(tmp_
 def _asking(task: Task) -> Turn:
     """For a fact that is missing where one is."""
     return Turn(party="student", text=next(iter(task.missing or task.facts)).ask)
+
+
+def test_where_the_question_is_dealt_any_fact_counts_on_every_task(tmp_path: Path) -> None:
+    made = small_experiment(
+        tmp_path / "run", tasks=TASKS, conditions={"jigsaw": {"partition": "jigsaw", "selection": "none"}}, seeds=[1]
+    )
+    make_rounds(made, training=False)
+    file = dialogues_path(made.run, "jigsaw")
+    talks = [each.model_copy(update={"turns": (_asking(each.task), *each.turns[1:])}) for each in read(file, Dialogue)]
+    rewrite(file, talks)
+    assert {(first.missing, first.acts["open_question"]) for first in firsts(made, "jigsaw")} == {(True, 1.0)}
 
 
 def test_rows_that_are_no_dialogues_are_refused(tmp_path: Path) -> None:

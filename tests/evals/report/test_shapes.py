@@ -1,5 +1,6 @@
 """The shape table on hand-made cases: what stands, what selection explains, and the page that says so."""
 
+import json
 import math
 import re
 from pathlib import Path
@@ -11,11 +12,11 @@ from evals.exams.registry import catalog_of
 from evals.metrics.case import Case
 from evals.report.figures import svg_file
 from evals.report.shapes.shape_figure import LEFT, STANDS, marked, shape_figure
-from evals.report.shapes.shape_page import judged, same_by_lot, tries, yoked_twin
+from evals.report.shapes.shape_page import judged, page, same_by_lot, tries, yoked_twin
 from evals.report.shapes.shape_table import control_of, shapes_block
 from evals.stats.intervals import tabulate
 from evals.stats.number_format import clean
-from pipeline.experiment.experiment import Experiment, load
+from pipeline.experiment.experiment import Experiment, dump, load
 from tests.builders import small_experiment
 
 CONFIGS = Path(__file__).parents[3] / "configs"
@@ -133,6 +134,32 @@ def test_a_cell_that_a_shuffled_student_has_as_well_falls():
     assert (alone["selection"], alone["shuffled"]) == ("falls", "stands")
 
 
+@pytest.mark.parametrize("controls", [True, False])
+def test_a_page_speaks_of_selection_taken_out_where_a_control_was_run(controls: bool, tmp_path: Path) -> None:
+    made = experiment(tmp_path)
+    kept = {name: each for name, each in made.conditions.items() if controls or not each.learns_from}
+    made = made.model_copy(update={"conditions": kept})
+    shown = {name: tables({"facts": 0.5}.get(name, 0.25)) for name in ("base", *kept)}
+    row = {"metric": METRIC, "a": "facts", "b": "solo", "difference": 0.3, "low": 0.2, "high": 0.4, "detectable": 0.1}
+    nothing = dict.fromkeys(("prior", "keep_ask", "keep_no", "ask_rate", "low", "high"))
+    counts = {"dialogues": 8, "selected": 4}
+    budgets = {"trained_rows": 4, "optimizer_steps": 1, "trained_tokens": 40}
+    counted = {"counts": counts, "budgets": budgets, "predicted": nothing}
+    report = {
+        "shapes": shapes_block(shown, made, {name: name for name in shown}, METRICS),
+        "comparisons": [row | {"primary": True, "family": None, "p_holm": None}],
+        "conditions": dict.fromkeys(kept, counted),
+    }
+    (tmp_path / "config.yaml").write_text(dump(made), encoding="utf-8")
+    (tmp_path / "report.json").write_text(json.dumps(clean(report)), encoding="utf-8")
+    text = page(tmp_path, None, "figure.svg")
+    assert ("left, yoked" in text, "No control was run here" in text) == (controls, not controls)
+    assert "supported, not tried with selection taken out" in text and "| facts | +0.25" in text
+    heads = [line for line in text.splitlines() if line.startswith("| learned with | found")]
+    rows = [line for line in text.splitlines() if line.startswith("| facts | +0.25")]
+    assert {line.count("|") for line in [heads[0], rows[0]]} == {7 if controls else 3}
+
+
 def test_the_figure_has_every_row_and_every_number():
     text = shape_figure(clean(block(facts=0.5)))
     assert all(word in text for word in ("facts", "solo", "+0.25*", "asks")) and shape_figure(None) == ""
@@ -205,6 +232,8 @@ def test_what_is_gone_among_yoked_students_is_no_evidence_for_teaching():
     controls = {"facts": {"yoked": "facts_yoked"}, "verifier": {"yoked": "verifier_yoked"}}
     report = {"comparisons": [row, gone | {"metric": "closed_question"}, gone], "shapes": {"controls": controls}}
     assert yoked_twin(row, report) is gone and yoked_twin(gone, report) is None
+    untried = yoked_twin(row | {"metric": "found@facts"}, report)
+    assert judged(row, None, untried)["verdict"] == "supported, not tried with selection taken out"
     other_way, empty = {"difference": -0.1, "low": -0.2, "high": -0.1}, {"difference": None, "low": None, "high": None}
     assert judged(row, None, gone)["verdict"] == "supported, not shown with selection taken out"
     assert judged(row, None, gone | {"low": 0.01})["verdict"] == "supported"
