@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtrit
 
 from evals.metrics.metric import SignedSum
 from evals.stats.intervals import (
@@ -111,9 +111,10 @@ def contrast(
     paired = False
     if min(ratio.n.sum() for ratio in ratios) > 0:
         value = sum(ratio.weight * ratio.value for ratio in ratios)
-        se, df = squares(ratios, total.shares).spread()
+        means = squares(ratios, total.shares)
+        se, df = means.spread()
         low, high = interval_around(value, ratios, se, df, bounds(ratios, total.shares))
-        p = float(2 * stdtr(df, -abs(value) / se))  # NaN where se is
+        p = means.p(value)  # NaN where se is
         least = detectable(se, df)
         paired = same_seeds and 2 * len(set.intersection(*sat)) > max(map(len, sat))
     return Difference(

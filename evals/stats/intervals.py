@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
 from evals.metrics.case import Case
 from evals.metrics.metric import SignedSum, ratio
@@ -121,15 +121,28 @@ class Squares(NamedTuple):
     fewest_seeds: int
 
     def spread(self) -> tuple[float, float]:
-        """Standard error of the mean, and its degrees of freedom.
+        """Standard error of the mean, and its degrees of freedom: those that were estimated, or what counts allow.
 
-        The variance is (MS_seed + MS_task - MS_rest) / (seeds * tasks), no component below 0, on Satterthwaite's
-        degrees of freedom (Searle, Casella and McCulloch 1992), of which there are no more than the tasks of its
-        smallest part less one; seeds have those of the part that is measured under the fewest. The interval reaches
-        at least as far as Wilson's does at 0 on as many draws as are independent (`effective_draws`): a rate of 0 is
-        not certain. NaN of one cell, and where a part has one of several tasks, or one of several seeds.
+        The interval reaches at least as far as Wilson's does at 0 on as many draws as are independent
+        (`effective_draws`): a rate of 0 is not certain. NaN where nothing could be estimated.
         """
-        seed, task, rest, rows, columns, floor, fewest, seeds = self
+        (se, df), least = self._estimated(), math.sqrt(self.floor)
+        # What counts allow is no estimate of a spread, so few seeds do not widen it: a normal's reach, not a t's.
+        return (se, df) if not se < least or se * stdtrit(df, 0.975) >= least * Z else (least, math.inf)
+
+    def p(self, mean: float) -> float:
+        """Two-sided, of a mean of 0: the larger one of the t test and of the normal one by what counts allow. So it is
+        below .05 where the interval leaves out 0; and where counts widen that, few seeds make it no surer than they
+        can be, however far out a correction for many looks."""
+        return max(_two_sided(mean, *self._estimated()), _two_sided(mean, math.sqrt(self.floor), math.inf))
+
+    def _estimated(self) -> tuple[float, float]:
+        """The variance is (MS_seed + MS_task - MS_rest) / (seeds * tasks), no component below 0, on Satterthwaite's
+        degrees of freedom (Searle, Casella and McCulloch 1992), of which there are no more than the tasks of its
+        smallest part less one; seeds have those of the part that is measured under the fewest. NaN of one cell, and
+        where a part has one of several tasks, or one of several seeds.
+        """
+        seed, task, rest, rows, columns, _, fewest, seeds = self
         if rows * columns == 1 or (fewest == 1 and columns > 1) or (seeds == 1 and rows > 1):
             return math.nan, math.nan
         total = max(seed + task - rest, seed, task)
@@ -140,9 +153,11 @@ class Squares(NamedTuple):
         wobble += rest**2 / ((rows - 1) * (columns - 1)) if both and total == seed + task - rest else 0.0
         df = total**2 / wobble if wobble else float(max(rows - 1, columns - 1))
         df = min(df, fewest - 1) if fewest < columns else df
-        se, least = math.sqrt(total / (rows * columns)), math.sqrt(floor)
-        # What counts allow is no estimate of a spread, so few seeds do not widen it: a normal's reach, not a t's.
-        return (se, df) if se >= least or se * stdtrit(df, 0.975) >= least * Z else (least, math.inf)
+        return math.sqrt(total / (rows * columns)), df
+
+
+def _two_sided(mean: float, se: float, df: float) -> float:
+    return 2 * float(stdtr(df, -abs(mean) / se)) if se else float(mean == 0)
 
 
 def effective_draws(hits: Array, n: Array) -> float:

@@ -252,6 +252,21 @@ def test_few_seeds_do_not_widen_what_the_counts_allow():
     assert three.high - three.low < 1.05 * (one.high - one.low)
 
 
+def test_where_counts_widen_an_interval_few_seeds_make_no_p_smaller():
+    often = {1: [1.0] * 40, 2: [1.0] * 30 + [2.0] * 10, 3: [1.0] * 20 + [2.0] * 20}
+    both = {"a": made("m", often, n=8), "b": made("m", dict.fromkeys(often, [0.0] * 40), n=8)}
+    found = contrast(both, M, "a", "b")
+    assert found.df == math.inf and 0.067 < found.low < 0.07  # by what counts allow, since b never does it
+    assert found.p == pytest.approx(0.0100, abs=5e-4)  # by the t test on 2.2 degrees of freedom
+
+
+@given(st.lists(st.lists(st.integers(0, 4), min_size=12, max_size=12), min_size=6, max_size=6))
+def test_p_is_below_a_twentieth_where_the_interval_leaves_out_0(hits):
+    both = {name: made("m", dict(enumerate(hits[i : i + 3])), n=4) for name, i in (("a", 0), ("b", 3))}
+    found = contrast(both, M, "a", "b")
+    assert (found.p < 0.05) == (found.low > 0 or found.high < 0)
+
+
 def test_a_difference_of_identical_conditions_is_zero_with_p_one():
     a = made("m", {1: [1, 0, 1], 2: [0, 0, 1]})
     found = contrast({"a": a, "b": a}, M, "a", "b")
