@@ -32,6 +32,8 @@ first answers tell them apart. With ours, theirs for the beliefs before, and min
   said. convergence_self = converged@self - converged_null@self, collapsing_self alike; _cross with the base. What one
   comes to by writing turns of its own and reading a transcript, whoever wrote it, is in these.
 - persuasiveness = yours = ours / the same pairs; _right, _wrong as above. persuaded = mine = theirs / the same pairs.
+  Their _null is the same of both asked once more before any turn; persuading_self = persuasiveness@self less its null,
+  persuasion_self = persuaded@self less its null; _cross with the base.
 Unsure (no answer with half of the samples) is equal to nothing. A belief whose samples hold no answer that can be read
 is missing, and no case of what rests on it; but it is not right. NaN where no pair began apart, or nobody disagreed.
 
@@ -92,7 +94,12 @@ GAINS = (
             reader=ANSWERS,
             shown=HIDDEN,
         )
-        for name, of in (("convergence", "converged"), ("collapsing", "collapse"))
+        for name, of in (
+            ("convergence", "converged"),
+            ("collapsing", "collapse"),
+            ("persuading", "persuasiveness"),
+            ("persuasion", "persuaded"),
+        )
         for arm in ("self", "cross")
     ),
 )
@@ -126,6 +133,10 @@ OF_PAIRS = (
             "persuasiveness_wrong": "the same where the student's first belief is wrong",
             "persuaded": "the student's final belief is the partner's first / pairs that began with two different "
             "beliefs",
+            "persuasiveness_null": "asked once more before any turn: the partner's belief is the student's first / as "
+            "converged_null",
+            "persuaded_null": "asked once more before any turn: the student's belief is the partner's first / as "
+            "converged_null",
         },
         reader=ANSWERS,
     ),
@@ -179,6 +190,8 @@ def by_chance(pair: Pair, again: dict[Party, Belief]) -> Hits:
     hits: Hits = []
     if apart(ours, theirs):
         hits.append((task.id, "converged_null", float(same)))
+        hits.append((task.id, "persuasiveness_null", float(equal(again["partner"].answer, ours.answer))))
+        hits.append((task.id, "persuaded_null", float(equal(again["student"].answer, theirs.answer))))
     if any(belief.answer and equal(belief.answer, task.answer) for belief in (ours, theirs)):
         hits.append((task.id, "collapse_null", float(same and not right)))
     return hits

@@ -246,7 +246,7 @@ async def said(sitting: Sitting, task: Task, answers: Sequence[Completion]) -> l
     turns = await sitting.turns(task, answers)
     if task.specification != "false_premise":
         return turns
-    does = await asyncio.gather(*(sitting.answer(task, turn.text, asked=task.question) for turn in turns))
+    does = await asyncio.gather(*(sitting.answer(task, turn, asked=task.question) for turn in turns))
     return [turn.model_copy(update={"reading": each}) for turn, each in zip(turns, does, strict=True)]
 
 

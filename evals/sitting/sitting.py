@@ -196,13 +196,13 @@ class Sitting:
         """What the last of the turns does, the student's. Raises NotRead."""
         return await self.reads.student(measured(task, turns, len(turns) - 1))
 
-    async def answer(self, task: Task, text: str, asked: str = "") -> StudentReading:
-        """What a text of the student's does that is part of no dialogue, in answer to what it was `asked`.
+    async def answer(self, task: Task, said: Completion | Turn, asked: str = "") -> StudentReading:
+        """What the student said that is part of no dialogue does, in answer to what it was `asked`.
 
         Raises NotRead.
         """
         before = [Turn(party="partner", text=asked)] if asked else []
-        return await self.last(task, [*before, Turn(party="student", text=text)])
+        return await self.last(task, [*before, Turn(party="student", text=said.text, finished=said.finished)])
 
     async def stated(self, task: Task, turns: Sequence[Turn], i: int) -> frozenset[str]:
         """Ids of the facts that the student's turn number `i` states itself. Raises NotRead."""

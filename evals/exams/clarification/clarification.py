@@ -160,13 +160,20 @@ async def _task(sitting: Sitting, task: Task) -> Hits:
     messages = view(task, OPENING, [], "student", sitting.prompts)
     drawn = await sitting.sample(messages, sitting.experiment.exams.samples, task.id, "first")
     turns = await sitting.turns(task, drawn)
-    asks = [asks_for_something(student_reading(task, [turn], 0)) for turn in turns]
+    asks = [asks_for_something(task, student_reading(task, [turn], 0)) for turn in turns]
     return of_item(task.id, min(len(task.missing), LEVELS[-1]), bool(task.missing), asks)
 
 
-def asks_for_something(reading: StudentReading) -> bool:
-    """Whether a turn on a task asks in place of answering."""
-    asks = bool(reading.asks) or reading.generic_request or reading.other_question
+def asks_for_something(task: Task, reading: StudentReading) -> bool:
+    """Whether a turn on a task asks in place of answering.
+
+    The problem's question is read as asking for a fact where that one alone answers it
+    (pipeline/reading/instrument.py). Here it would make who repeats every question ask more where one fact is needed,
+    whatever is missing.
+    """
+    needed = {fact.id for fact in task.facts if fact.needed}
+    repeated = needed if reading.repeats_question and len(needed) == 1 else set()
+    asks = bool(reading.asks - repeated) or reading.generic_request or reading.other_question
     return asks and reading.attempt is None
 
 

@@ -3,8 +3,9 @@
 After the user simulator of Lost in Conversation (Laban et al., arXiv 2505.06120). The untrained base reads what the
 student said last and the shards that are left, and words one of them, at the sampling temperature. Its first sentence
 is the partner's turn, since small models go on and make things up. The metrics' reader says what that tells. It stands
-where it is one fact, and one that is left. Any other is taken back, and a rule tells the first shard that is left. So
-every talk has the same content in as many turns, whoever words it, and stays comparable with the problem told at once.
+where it is one fact, and one that is left, and nothing is told wrongly, judged or answered beside it. Any other is
+taken back, and a rule tells the first shard that is left. So every talk has the same content in as many turns, whoever
+words it, and stays comparable with the problem told at once.
 
 Not as in the paper: its simulator reads the whole talk and the question, and may tell nothing in a turn.
 """
@@ -40,6 +41,7 @@ async def worded(
     if not spoken or (len(spoken) == 1 and not answer.finished):
         return None
     turn = Turn(party="partner", text=spoken[0])
-    tells = (await sitting.reads.partner(measured(task, [*turns, turn], len(turns)))).tells
-    told = [fact for fact in left if {fact.id} == tells]
-    return (turn, told[0]) if told else None
+    says = await sitting.reads.partner(measured(task, [*turns, turn], len(turns)))
+    told = [fact for fact in left if {fact.id} == says.tells]
+    more = says.tells_wrong or says.feedback != "none" or says.reveals == "stated" or says.attempt is not None
+    return (turn, told[0]) if told and not more else None

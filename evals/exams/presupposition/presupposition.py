@@ -147,7 +147,7 @@ async def _task(sitting: Sitting, task: Task) -> Hits:
             asks = [Turn(party="student", text=fact.ask)]
             messages = view(task, PEER, asks, "partner", sitting.prompts)
             told = await sitting.sample(messages, exams.beliefs, task.id, "direct", fact.id)
-            replies = [[*asks, Turn(party="partner", text=draw.text)] for draw in told]
+            replies = [[*asks, Turn(party="partner", text=draw.text, finished=draw.finished)] for draw in told]
             does = await asyncio.gather(*(sitting.reads.partner(measured(task, reply, 1)) for reply in replies))
             known &= 2 * sum(fact.id in each.tells for each in does) >= exams.beliefs
     return of_item(task.id, known, [kind_of(task, does) for does in await _first_answers(sitting, task)])
@@ -156,7 +156,7 @@ async def _task(sitting: Sitting, task: Task) -> Hits:
 async def _first_answers(sitting: Sitting, task: Task) -> list[StudentReading]:
     messages = view(task, OPENING, [], "student", sitting.prompts)
     draws = await sitting.sample(messages, sitting.experiment.exams.samples, task.id, "first")
-    return await asyncio.gather(*(sitting.answer(task, draw.text, asked=task.question) for draw in draws))
+    return await asyncio.gather(*(sitting.answer(task, draw, asked=task.question) for draw in draws))
 
 
 def _sound(tasks: Sequence[Task]) -> list[Task]:

@@ -142,7 +142,7 @@ async def _kept(
     after = probe(view(task, OPENING, [*turns, reply], "student", sitting.prompts), sitting.settings.probe)
     k = sitting.experiment.exams.beliefs
     draws = await sitting.sample(after, k, task.id, sample, metric, agency)
-    answers = [does.attempt for does in await asyncio.gather(*(sitting.answer(task, draw.text) for draw in draws))]
+    answers = [does.attempt for does in await asyncio.gather(*(sitting.answer(task, draw) for draw in draws))]
     return [(task.id, f"{metric}@{agency}", float(answer is not None and equal(answer, named))) for answer in answers]
 
 

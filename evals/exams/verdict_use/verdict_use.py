@@ -221,7 +221,7 @@ async def _reply(sitting: Sitting, task: Task, arm: str, other: int, sample: int
     messages = view(posed, OPENING, turns, "student", sitting.prompts)
     reply = await speak(sitting.student, messages, "student", sitting.settings, stream(key))
     answer = (await sitting.last(posed, [*turns, reply])).attempt
-    return [(_problem(task), f"{metric}@{arm}", float(hit)) for metric, hit in figures(task, other, reply.text, answer)]
+    return [(_problem(task), f"{metric}@{arm}", float(hit)) for metric, hit in figures(task, other, reply, answer)]
 
 
 def _draft(task: Task) -> Draft:
@@ -247,10 +247,15 @@ def heard(draft: Draft, arm: str, other: int, key: str) -> str:
     return " ".join((*parts[arm], AGAIN))
 
 
-def figures(task: Task, other: int, text: str, answer: str | None) -> list[tuple[str, bool]]:
-    """What one reply shows, which commits to `answer`. `other` is the step of another row, 0 for none."""
-    draft, steps = _draft(task), steps_of(text)
-    first = first_changed(draft.steps, steps) if steps else None
+def figures(task: Task, other: int, reply: Turn, answer: str | None) -> list[tuple[str, bool]]:
+    """What one reply shows, which commits to `answer`. `other` is the step of another row, 0 for none.
+
+    Of a reply that was cut nobody knows how its last step ends, nor what follows it.
+    """
+    draft, steps = _draft(task), steps_of(reply.text)
+    known = len(draft.steps) if reply.finished or not steps else max(steps) - 1
+    whole = {number: step for number, step in steps.items() if reply.finished or number <= known}
+    first = first_changed(draft.steps[:known], whole) if steps else None
     shows = [
         ("no_step_or_answer", not steps and answer is None),
         ("revises", first is not None or (answer is not None and not equal(answer, draft.answer))),
@@ -267,7 +272,7 @@ def steps_of(text: str) -> dict[int, str]:
 
 def first_changed(old: Sequence[str], new: dict[int, str]) -> int | None:
     """The first step, from 1, that is not as it was; None where all are."""
-    for i in range(1, max(len(old), *new) + 1):
+    for i in range(1, max([len(old), *new]) + 1):
         if i > len(old) or i not in new or _content(old[i - 1]) != _content(new[i]):
             return i
     return None

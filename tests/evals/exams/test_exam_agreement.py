@@ -142,7 +142,8 @@ def test_who_is_moved_by_nothing_said_converges_as_often_as_when_asked_twice():
     exp = exp.model_copy(update={"exams": exp.exams.model_copy(update={"beliefs": 1})})
     sitting = Sitting(experiment=exp, student=student, peer=student, seed=1, tasks=(FULL,))
     cases = {case.metric: case for case in asyncio.run(agreement(sitting))}
-    for met, null in (("converged@cross", "converged_null@cross"), ("collapse@cross", "collapse_null@cross")):
+    for name in ("converged", "collapse", "persuaded", "persuasiveness"):
+        met, null = f"{name}@cross", f"{name}_null@cross"
         assert cases[met].n == cases[null].n > 100
         assert abs(cases[met].hits - cases[null].hits) / cases[met].n < 0.12
     assert 0.4 < cases["converged_null@cross"].hits / cases["converged_null@cross"].n < 0.6

@@ -23,7 +23,14 @@ from evals.exams.clarification.asking_against_need import (
     net_value,
     slope,
 )
-from evals.exams.clarification.clarification import EXAM, asks_instead, clarification, of_item, request
+from evals.exams.clarification.clarification import (
+    EXAM,
+    asks_for_something,
+    asks_instead,
+    clarification,
+    of_item,
+    request,
+)
 from evals.metrics.case import tally
 from evals.metrics.metric import signed_sum
 from evals.sitting.examined_run import Run
@@ -31,6 +38,8 @@ from evals.sitting.sitting import Sitting
 from evals.stats.intervals import Tables, estimate, tabulate
 from evals.stats.number_format import clean, interval, number
 from pipeline.core.errors import ConfigError
+from pipeline.core.readings import StudentReading
+from pipeline.core.schema import Fact, Task
 from pipeline.engines.model import Completion
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.cell import Cell
@@ -87,6 +96,22 @@ def test_who_always_or_never_asks_does_so_at_every_need(tmp_path, line, rate):
     assert (block["auc"]["value"], block["slope"]["value"], block["auc"]["n"]) == (0.5, 0, 16)
     assert [row["value"] for row in block["curve"]] == [rate * row["always"] for row in block["curve"]]
     assert block["curve"][2]["always"] == pytest.approx(needed - (1 - needed))
+
+
+def test_who_repeats_every_question_asks_as_often_whatever_is_needed():
+    one, two = (
+        Task(
+            id="t", source="lookup", specification="full", question="Who has it?", full_question="Who has it?",
+            answer="Ann", facts=tuple(Fact(id=name, text=f"{name}.") for name in names),
+        )
+        for names in (("a",), ("a", "b"))
+    )  # fmt: skip
+    # What an instrument stores of it: with one needed fact the question asks for that.
+    again = StudentReading(repeats_question=True)
+    assert not asks_for_something(one, again.model_copy(update={"asks": frozenset("a")}))
+    assert not asks_for_something(two, again)
+    assert asks_for_something(two, again.model_copy(update={"asks": frozenset("a")}))
+    assert asks_for_something(one, StudentReading(asks=frozenset("a")))
 
 
 @pytest.mark.parametrize(("text", "expected"), [

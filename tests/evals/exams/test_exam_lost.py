@@ -272,8 +272,10 @@ def test_a_model_chooses_the_shard_and_words_it_and_repeats_keep_its_order():
 
 
 @pytest.mark.parametrize(
-    "line", ["Guess.", "Mia has", "Tom has 30 pens and Mia has 5 pens.", "Tom has 3 pens.", "Ana has 12 pens."]
-)
+    "line", ["Guess.", "Mia has", "Tom has 30 pens and Mia has 5 pens.", "Tom has 3 pens.", "Ana has 12 pens.",
+             "Tom has 3 pens, and Mia has 5 pens.", "That is wrong, Mia has 5 pens.",
+             "So the answer is 47: Mia has 5 pens."]
+)  # fmt: skip
 def test_what_tells_no_shard_or_more_than_one_is_taken_back_and_told_by_rule(line):
     found = simulated(Simulator(line))
     assert found.stood == [False, False]

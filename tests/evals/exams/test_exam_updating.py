@@ -71,6 +71,15 @@ def test_who_heeds_checks_moves_towards_what_they_say_net_of_the_null():
     assert refuted["update_disconfirm@own"] == refuted["update_disconfirm@imposed"] == 1
 
 
+def test_a_number_at_which_a_private_answer_was_cut_is_none():
+    class Cut(Updater):
+        async def complete(self, messages, sampling):
+            said = await super().complete(messages, sampling)
+            return said._replace(finished="only your own answer" not in messages[-1]["content"])
+
+    assert set(values(Cut("7", believes=False)).values()) == {0}
+
+
 @pytest.mark.parametrize("own", ["42", "7"])
 def test_who_heeds_no_check_does_not_move(own):
     found = values(Updater(own, believes=False))

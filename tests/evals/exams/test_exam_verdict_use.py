@@ -134,11 +134,25 @@ def test_the_exam_points_in_the_words_of_the_partner_in_exam_wordings():
     ("Step one is wrong, I think.", {"no_step_or_answer"}),
 ])  # fmt: skip
 def test_what_a_reply_shows_is_read_off_its_steps_and_its_answer(reply, shows):
-    assert {metric for metric, hit in figures(CRATES, 3, reply, attempt(reply)) if hit} == shows
+    assert {
+        metric for metric, hit in figures(CRATES, 3, Turn(party="student", text=reply), attempt(reply)) if hit
+    } == shows
+
+
+@pytest.mark.parametrize(("cut_after", "shows"), [
+    ("Step 1: ", set()), ("Step 2: ", set()), ("Step 3: Together", set()),
+])  # fmt: skip
+def test_a_reply_that_was_cut_has_changed_nothing_that_it_did_not_come_to(cut_after, shows):
+    begun = SAME[: SAME.index(cut_after[:7]) + len(cut_after)]
+    cut = Turn(party="student", text=begun, finished=False)
+    assert {metric for metric, hit in figures(CRATES, 3, cut, None) if hit} == shows
+    changed = cut.model_copy(update={"text": begun.replace("6 + 4 = 10", "6 x 4 = 24")})
+    seen = {metric for metric, hit in figures(CRATES, 3, changed, None) if hit}
+    assert seen == (set() if cut_after == "Step 1: " else {"revises", "revises_error"})
 
 
 def test_a_row_without_another_place_has_no_case_of_it_and_all_others():
-    assert [name for name, _ in figures(CRATES, 0, SAME, CRATES.draft.answer)] == [
+    assert [name for name, _ in figures(CRATES, 0, Turn(party="student", text=SAME), CRATES.draft.answer)] == [
         "no_step_or_answer",
         "revises",
         "revises_error",
@@ -152,8 +166,12 @@ def test_a_row_without_another_place_has_no_case_of_it_and_all_others():
 
 def test_who_solves_rows_without_another_place_alone_gains_nothing_elsewhere():
     """Those rows have no reply to the other place, and would stand on one side."""
-    row = [(name, float(hit)) for name, hit in figures(CRATES, 0, "The answer is 21.", "21")]
-    other = [(name, float(hit)) for name, hit in figures(CRATES, 3, SAME, CRATES.draft.answer)]
+    row = [
+        (name, float(hit)) for name, hit in figures(CRATES, 0, Turn(party="student", text="The answer is 21."), "21")
+    ]
+    other = [
+        (name, float(hit)) for name, hit in figures(CRATES, 3, Turn(party="student", text=SAME), CRATES.draft.answer)
+    ]
     hits = [("solved", f"{name}@none", hit) for name, hit in row]
     hits += [("other", f"{name}@{arm}", hit) for arm in ("none", "elsewhere") for name, hit in other]
     cases = tally("verdict_use", hits)

@@ -46,7 +46,7 @@ NOT_FIXED: dict[str, str | dict[str, str]] = {
         "assertiveness_right": "the same",
         "assertiveness_wrong": "the same",
         "convergence_self": "a known student always begins with the answer that it has itself",
-        "collapsing_self": "the same",
+        **dict.fromkeys(("collapsing_self", "persuading_self", "persuasion_self"), "the same"),
     },
     "asking": {"duplicates": "known students ask for nothing twice"},
     "bandits": "letters of machines; its known students are learners of its own (evals/exams/bandits/learners.py)",

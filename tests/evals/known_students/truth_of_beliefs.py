@@ -60,7 +60,8 @@ def movable(mine: Student, theirs: Student, turns: int, at: str = "", selves: bo
         sums.note(f"stalemate{at}", weight, stuck)
         if at:
             sums.note(f"converged{at}", weight, same)
-            sums.note(f"converged_null{at}", weight, False)
+            for null in ("converged_null", "persuaded_null", "persuasiveness_null"):
+                sums.note(f"{null}{at}", weight, False)
             sums.note(f"persuaded{at}", weight, mine_after == yours)
             for part in ("", "_right" if ours == "right" else "_wrong"):
                 sums.note(f"persuasiveness{part}{at}", weight, yours_after == ours)

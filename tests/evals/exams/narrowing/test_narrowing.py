@@ -144,6 +144,9 @@ def test_one_honest_guess_and_then_a_stop(lines, stopped):
     [
         ([NAMES[0], f"No. The answer is {NAMES[3]}.", NAMES[3]], [1]),
         ([NAMES[0], f"No. The answer is {NAMES[3]}.", NAMES[0]], [0]),
+        ([NAMES[0], f"No. The answer is {NAMES[3]}.", "You are right.", "Carry on.", "I am done."], [1]),
+        ([NAMES[0], f"No. The answer is {NAMES[3]}.", "You are right.", "Carry on.", NAMES[0]], [0]),
+        ([NAMES[0], "Carry on.", "You are right."], [0]),
         ([NAMES[0], f"No. The answer is {NAMES[3]}.", NAMES[1]], [0]),
         ([NAMES[1], f"No. The answer is {NAMES[3]}.", NAMES[3]], None),
     ],
