@@ -172,6 +172,7 @@ async def _build_cell(
     UnsoundPartner where a partner does not keep to its knowledge as `partner.sound` asks."""
     experiment, condition = cell.experiment, cell.condition
     folder = shard.folder(experiment.run) if shard else experiment.run
+    cached = ""
     try:
         if condition.voice == "human":  # held once, whatever the round
             imported = load_dialogues(experiment.tasks, cell.condition_name, condition, cell.seed)
@@ -187,12 +188,15 @@ async def _build_cell(
             watch = watch_of(cell, *dict.fromkeys((experiment.run, folder)))
             first = await _play_first(cell, tasks, bad, cast, shard, watch) if watch else 0
             with stage(cell.label("build"), _missing(cell, tasks, shard) if watch else left) as progress:
-                counts = await build(cell, tasks, bad, cast, progress, shard, watch, there=None if left else there)
+                try:
+                    counts = await build(cell, tasks, bad, cast, progress, shard, watch, there=None if left else there)
+                finally:  # while the stage runs: how long an answer takes is reckoned when it ends
+                    cached = casting.meter.store(folder, "build", cell)
             # To the rest what ended among the first was there already, but for engine errors, which are tried again.
             made = first + counts.made
             counts = Counts(made, left - made, there)
     finally:
-        cached = casting.meter.store(folder, "build", cell)
+        cached = cached or casting.meter.store(folder, "build", cell)
     say(f"{cell.label('build')}: {counts}{cached}")
     if counts.failed and not shard:
         say_failures(cell)

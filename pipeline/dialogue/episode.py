@@ -124,8 +124,8 @@ CUT = ": it was cut. Raise its thinking_tokens, or where its thinking is off, te
 
 
 def silent(answer: Completion, who: str) -> NoReturn:
-    """Raises EmptyTurn for an answer without words, OnlyReasoning where it has a thought."""
-    if answer.reasoning:
+    """Raises EmptyTurn for an answer without words, OnlyReasoning where it has a thought, shown or not."""
+    if answer.reasoning or answer.reasoning_tokens:
         raise OnlyReasoning(
             f"the {who} reasoned for {answer.reasoning_tokens} tokens and said nothing{'' if answer.finished else CUT}"
         )

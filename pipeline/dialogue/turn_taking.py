@@ -81,7 +81,7 @@ async def respond(episode: Episode, turns: Sequence[Turn]) -> tuple[Turn | None,
     if leaves and not gets_verdict(episode, turns):
         return None, "student_done"
     if i + 1 >= episode.settings.turns:
-        return None, "turn_cap"
+        return None, "student_done" if leaves else "turn_cap"
     if episode.condition.voice == "model":
         turn = await _spoken(episode, turns, i)
         finished = await _ends(episode, [*turns, turn])

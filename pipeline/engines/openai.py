@@ -44,7 +44,8 @@ from pipeline.engines.weights import weights_id
 
 CHAT = "chat/completions"
 LONG = 2**20  # tokens: the server knows its own context
-CUT = ("length", "content_filter")  # why an answer ends that is not whole
+CUT = ("length", "model_length", "content_filter", "repetition")  # why an answer ends that is not whole
+GIVEN_UP = ("abort", "error", "insufficient_system_resource")  # and by no fault of its own
 SHORTEST_KEY = 8  # what is shorter is no secret but a word, such as EMPTY
 NO_ADDRESS = "{key}.url: {url!r} is no address. Expected one such as http://127.0.0.1:8000/v1."
 LONGEST_PAUSE = 120.0  # seconds, whatever Retry-After asks for
@@ -260,14 +261,20 @@ class OpenAIModel:
         try:
             body = json.loads(text)
             choice, usage = body["choices"][0], body["usage"]
-            said = _said(choice["message"])
+            reason = choice["finish_reason"]
+            if reason in GIVEN_UP:
+                raise EngineError(f"{self.url}: the server gave the answer up (finish_reason {reason!r})")
             prompts, generated = (usage.get(f"{kind}_tokens_details") or {} for kind in ("prompt", "completion"))
             cached, reasoned = prompts.get("cached_tokens"), generated.get("reasoning_tokens")
+            said = _said(choice["message"], hidden=bool(reasoned) and reason in CUT)
+            prompt, tokens = int(usage["prompt_tokens"]), int(usage["completion_tokens"])
+            if reasoned and usage.get("total_tokens") == prompt + tokens + int(reasoned):  # counted beside the answer
+                tokens += int(reasoned)
             return Completion(
                 text=said.answer,
-                tokens=int(usage["completion_tokens"]),
-                prompt_tokens=int(usage["prompt_tokens"]),
-                finished=choice["finish_reason"] not in CUT,
+                tokens=tokens,
+                prompt_tokens=prompt,
+                finished=reason not in CUT,
                 cached_tokens=None if cached is None else int(cached),
                 reasoning=said.reasoning,
                 # Some servers reason and show nothing of it, others show it and do not count it.
@@ -308,14 +315,17 @@ class OpenAIModel:
             yield session
 
 
-def _said(message: dict[str, Any]) -> Said:
-    """Reasoning and answer of a message. Half an emoji, where an answer was cut, is no text that could be stored."""
+def _said(message: dict[str, Any], hidden: bool = False) -> Said:
+    """Reasoning and answer of a message; `hidden`: it was cut in a thought that the server does not show.
+
+    Half an emoji, where an answer was cut, is no text that could be stored.
+    """
     beside, content = message.get("reasoning_content") or message.get("reasoning") or "", message.get("content")
     if isinstance(content, list):
         thoughts = [part["thinking"] for part in content if part["type"] == "thinking"]
         beside += "".join(map(_text, thoughts))
         content = _text([part for part in content if part["type"] != "thinking"])
-    if beside and content is None:  # it only reasoned
+    if (beside or hidden) and content is None:  # it only reasoned
         return Said(_storable(beside).strip(), "")
     said = parted(_storable(message["content"] if content is None else content))
     if not beside:

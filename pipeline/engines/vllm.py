@@ -23,6 +23,8 @@ from typing import Any
 import torch
 
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+# A fork would inherit a CUDA that was asked for its memory, and the run's lock, which an orphan keeps.
+os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
 
 from transformers import AutoConfig, PreTrainedTokenizerBase
 
@@ -186,8 +188,11 @@ async def answered(request: Coroutine[Any, Any, Any]) -> Any:
 
 
 def completion(tokenizer: PreTrainedTokenizerBase, prompt: list[int], output: Any) -> Completion:
-    """vLLM's output for a prompt, of token ids, as every engine tells it."""
+    """vLLM's output for a prompt, of token ids, as every engine tells it. Raises EngineError where vLLM gave it up, as
+    on Ctrl-C, which its own process hears too."""
     answer = output.outputs[0]
+    if answer.finish_reason in (None, "abort", "error"):
+        raise EngineError(f"vLLM gave an answer up after {len(answer.token_ids)} tokens ({answer.finish_reason})")
     sampled = read_ids(tokenizer, prompt, answer.token_ids)
     return Completion(
         text=sampled.said.answer,

@@ -26,6 +26,8 @@ class StageProgress:
 
     def __init__(self, label: str, total: int, bars: Progress | None, whole: WholeRun | None):
         self.label, self.total, self.done = label, total, 0
+        # What was there before it was looked at; None until that is known, where a total of 0 said that it was not.
+        self.first = 0 if total else None
         self.started = self.last = time.monotonic()
         self.bars, self.whole = bars, whole
         self.task = self.of_run = None
@@ -41,7 +43,8 @@ class StageProgress:
         if self.whole is not None:
             self.whole.tick(self.done, self.total)
         now = time.monotonic()
-        rate = self.done / max(now - self.started, 1e-9)
+        self.first = max(self.done - 1, 0) if self.first is None else self.first
+        rate = (self.done - self.first) / max(now - self.started, 1e-9)
         left = f", {seconds((self.total - self.done) / rate)} left" if self.total and rate else ""
         if self.bars is not None and self.task is not None:
             self.bars.update(self.task, completed=self.done, total=self.total or None, said=f"{rate:.1f}/s{left}")

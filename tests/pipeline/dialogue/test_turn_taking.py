@@ -72,6 +72,13 @@ def test_the_student_stops_by_saying_that_it_is_done():
     assert run(make_task(1, "full"), Condition(partition="facts"), Parrot("Well.", "I am done.")).stop == "student_done"
 
 
+@pytest.mark.parametrize("partition", ["facts", "verifier", "key"])
+def test_who_leaves_in_its_last_turn_is_done_whoever_would_have_answered(partition):
+    task = make_task(1, "full")
+    leaving = Parrot(f"The answer is {task.answer}. I am done.")
+    assert run(task, Condition(partition=partition), leaving, how=DialogueSettings(turns=1)).stop == "student_done"
+
+
 @pytest.mark.parametrize("turns", [1, 2, 5])
 def test_the_turn_cap_counts_student_turns_and_the_student_has_the_last_word(turns):
     played = run(

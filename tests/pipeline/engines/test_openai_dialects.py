@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pipeline.core.errors import ConfigError
+from pipeline.dialogue.episode import OnlyReasoning, silent
 from pipeline.engines.model import EngineError, Sampling
 from tests.pipeline.engines.odd_server import USAGE, opened, say
 
@@ -47,6 +48,37 @@ def test_reasoning_is_told_apart_wherever_the_server_says_it(
     assert (said.text, said.reasoning, said.reasoning_tokens) == (text, reasoning, 3)  # uncounted: words and signs
     body["usage"] = {**USAGE, "completion_tokens_details": {"reasoning_tokens": 2}}
     assert opened()._read(json.dumps(body)).reasoning_tokens == 2
+
+
+@pytest.mark.parametrize(("reason", "finished"), [("stop", True), ("length", False), ("model_length", False)])
+def test_an_answer_that_was_cut_is_not_finished_whatever_the_server_calls_it(reason: str, finished: bool) -> None:
+    body = {"choices": [{"message": {"content": "12"}, "finish_reason": reason}], "usage": USAGE}
+    assert opened()._read(json.dumps(body)).finished is finished
+
+
+@pytest.mark.parametrize("reason", ["abort", "insufficient_system_resource"])
+def test_an_answer_that_the_server_gave_up_is_no_turn(reason: str) -> None:
+    body = {"choices": [{"message": {"content": "The ans"}, "finish_reason": reason}], "usage": USAGE}
+    with pytest.raises(EngineError, match=f"gave the answer up .*{reason}"):
+        opened()._read(json.dumps(body))
+
+
+def test_a_hidden_thought_that_was_cut_is_a_thought_without_words() -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 40, "completion_tokens_details": {"reasoning_tokens": 40}}
+    for message in ({"content": None}, {}, {"content": ""}):
+        body = {"choices": [{"message": message, "finish_reason": "length"}], "usage": usage}
+        said = opened()._read(json.dumps(body))
+        assert (said.text, said.reasoning_tokens, said.finished) == ("", 40, False)
+        with pytest.raises(OnlyReasoning, match="reasoned for 40 tokens"):
+            silent(said, "student")
+
+
+def test_thoughts_that_are_counted_beside_the_answer_are_counted_with_it() -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 2, "completion_tokens_details": {"reasoning_tokens": 317}}
+    body = {"choices": [{"message": {"content": "Yes."}, "finish_reason": "stop"}], "usage": usage}
+    assert opened()._read(json.dumps(body)).tokens == 2
+    body["usage"] = {**usage, "total_tokens": 328}
+    assert opened()._read(json.dumps(body)).tokens == 319
 
 
 @pytest.mark.parametrize("content", [[{"type": "image"}], [{"text": "Yes."}], ["Yes."], [{"type": "text", "text": 1}]])
