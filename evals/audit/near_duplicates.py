@@ -1,4 +1,5 @@
-"""Which talks are nearly another that stands earlier, among those that hold the same numbers.
+"""Which talks are nearly another that stands earlier, among those that hold the same numbers: one of the same split,
+and one of another.
 
 Where these are many, some sets of numbers are drawn by their hashes, and all talks of such a set are looked at:
 whether one is nearly another is known of them without the rest, so their share is that of all.
@@ -24,14 +25,16 @@ def near_duplicates(
     talks: Sequence[Talk],
     numbers: np.ndarray,
     texts: np.ndarray,
+    splits: np.ndarray,
     text_of: Callable[[Talk], str],
     embed: Callable[[list[str]], np.ndarray],
     near: float,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of each talk, the place of the first before it with the same `numbers`, other words, and a cosine of at least
-    `near`, -1 where there is none; and whether it was looked at, which all are unless they are many. `numbers` and
-    `texts` are hashes; `embed` gives vectors of length 1."""
-    others, looked_at = np.full(len(talks), -1, np.int32), np.ones(len(talks), bool)
+    `near`, -1 where there is none: of its own split, and of another; and whether it was looked at, which all are unless
+    they are many. `numbers` and `texts` are hashes, `splits` a number for each; `embed` gives vectors of length 1."""
+    own_split, other_split = (np.full(len(talks), -1, np.int32) for _ in range(2))
+    looked_at = np.ones(len(talks), bool)
     embedded = 0
     for kinds in _batches(numbers, texts):
         if embedded >= MOST:
@@ -41,9 +44,11 @@ def near_duplicates(
         members = np.concatenate(kinds)
         vectors = _embedded(talks, members, text_of, embed)
         for kind, own in zip(kinds, np.split(vectors, np.cumsum([len(kind) for kind in kinds])[:-1]), strict=True):
-            found = _first_alike(own, texts[kind], near)
-            others[kind] = np.where(found < 0, -1, kind[found])
-    return others, looked_at
+            for others, found in zip(
+                (own_split, other_split), _alike(own, texts[kind], splits[kind], near), strict=True
+            ):
+                others[kind] = np.where(found < 0, -1, kind[found])
+    return own_split, other_split, looked_at
 
 
 def _embedded(
@@ -78,15 +83,18 @@ def _batches(numbers: np.ndarray, texts: np.ndarray) -> Iterator[list[np.ndarray
         yield batch
 
 
-def _first_alike(vectors: np.ndarray, texts: np.ndarray, near: float) -> np.ndarray:
-    found = np.full(len(vectors), -1)
+def _alike(vectors: np.ndarray, texts: np.ndarray, splits: np.ndarray, near: float) -> tuple[np.ndarray, np.ndarray]:
+    """Of each the first before it of its own split, and of another, -1 where there is none."""
+    own, other = (np.full(len(vectors), -1) for _ in range(2))
     for start in range(0, len(vectors), BLOCK):
         part = vectors[start : start + BLOCK].astype(np.float32)
         end = start + len(part)
         before = (vectors[i : min(i + WIDE, end)].astype(np.float32) for i in range(0, end, WIDE))
         alike = np.concatenate([part @ each.T >= near for each in before], axis=1)
         alike &= texts[start:end, None] != texts[None, :end]
-        for i, row in enumerate(alike, start):
-            earlier = np.flatnonzero(row[:i])
-            found[i] = earlier[0] if len(earlier) else -1
-    return found
+        same = splits[start:end, None] == splits[None, :end]
+        for found, among in ((own, alike & same), (other, alike & ~same)):
+            for i, row in enumerate(among, start):
+                earlier = np.flatnonzero(row[:i])
+                found[i] = earlier[0] if len(earlier) else -1
+    return own, other

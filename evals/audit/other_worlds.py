@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from evals.audit.finding import Tried
+from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Fact, Message, Party, Task, Turn
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
@@ -22,7 +23,8 @@ _ADDED = Fact(id="outside", text="Nobody said that 41 are left.", public=False, 
 
 
 def view_changed(shows: View, condition: Condition, dialogue: Dialogue, party: Party) -> Tried:
-    """Hit where the view after the last turn (they are append-only) is not the same in every other world."""
+    """Hit where the view after the last turn (they are append-only) is not the same in every other world, of which
+    there is always one."""
     seen = shows(dialogue.task, condition, dialogue.turns, party)
     for task in other_worlds(dialogue.task, condition, party, dialogue.turns):
         other = shows(task, condition, dialogue.turns, party)
@@ -72,8 +74,17 @@ def other_worlds(task: Task, condition: Condition, party: Party, turns: Sequence
         update["tests"] = task.tests.model_copy(update={"hidden": hidden, "script": _strange(task.tests.script)})
     if not any(item.all_facts for item in row):
         update["specification"] = "full" if task.missing else "underspecified"
-    worlds = [task.model_copy(update=update | {"facts": facts}) for facts in _facts(task, condition, party, row)]
-    return [world for world in worlds if _held(world, row) == _held(task, row)]
+    # What it holds may hang on how many facts are missing, or on all of them: then these are changed less.
+    seen = {fact.id for fact in known(task, condition, party).facts}
+    reworded = tuple(fact if fact.id in seen else _other_fact(fact) for fact in task.facts)
+    for changed in (_facts(task, condition, party, row), [reworded], [task.facts]):
+        worlds = [task.model_copy(update=update | {"facts": facts}) for facts in changed]
+        if alike := [world for world in worlds if _held(world, row) == _held(task, row)]:
+            return alike
+    raise ConfigError(
+        f"partition {condition.partition!r}: what the {party} holds changes with something of a task that no item's "
+        "`fields` name. Name it there, so that it is known what its holder may see"
+    )
 
 
 def _held(task: Task, row: Items) -> list[tuple[Fact, ...]]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from evals.stats.intervals import Rate, Z
+from evals.stats.intervals import SAME, Rate, wilson
 
 Array = np.ndarray
 
@@ -28,7 +28,8 @@ class SurvivalTime(NamedTuple):
 
 def kaplan_meier(times: Array, happened: Array, clusters: Array) -> list[SurvivalTime]:
     """One for each time at which it happened to any. All are [cases]: positive whole times, whether it happened then or
-    was censored, and what of them belongs together. Intervals are NaN of one cluster; nothing is certain to be 0."""
+    was censored, and what of them belongs together. Intervals are NaN of one cluster. Where all
+    clusters are alike, as at a share of 0, they are Wilson's of as many draws as clusters are at risk."""
     names, cluster = np.unique(clusters, return_inverse=True)
     count, share, influence, curve = len(names), 1.0, np.zeros(len(names)), list[SurvivalTime]()
     for time in np.unique(times[happened]):
@@ -42,7 +43,9 @@ def kaplan_meier(times: Array, happened: Array, clusters: Array) -> list[Surviva
         se = share * math.sqrt(count / (count - 1) * float((influence**2).sum())) if count > 1 else math.nan
         reach = se * float(stdtrit(count - 1, 0.975)) if count > 1 else math.nan
         low, high = (max(0.0, share - reach), min(1.0, share + reach)) if count > 1 else (math.nan, math.nan)
-        if not share and count > 1:  # a share of 0 is not certain: Wilson's end, of as many clusters as were at risk
-            high = before * Z**2 / (len(np.unique(cluster[at_risk])) + Z**2)
+        if se < SAME:
+            n_at_risk = len(np.unique(cluster[at_risk]))
+            least = wilson((1 - hazard) * n_at_risk, n_at_risk)
+            low, high = before * least.low, before * least.high
         curve.append(SurvivalTime(int(time), Rate(share, low, high, n)))
     return curve

@@ -10,7 +10,6 @@ One log for each student and seed of each exam: a sample is a task, its scores a
 from __future__ import annotations
 
 import importlib.util
-import shutil
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,15 +40,20 @@ def check_inspect() -> None:
 
 
 def write_inspect_logs(path: Path) -> Path:
-    """Write RUN/inspect anew and return it. Raises ConfigError, RunError where there is no run, StoreError."""
+    """Write RUN/inspect anew and return it; logs of other programs that lie there stay.
+
+    Raises ConfigError, RunError where there is no run, StoreError.
+    """
     require(path)
     check_inspect()
     folder = path / "inspect"
     with writing(path), stage("export inspect") as progress:
-        shutil.rmtree(folder, ignore_errors=True)
+        written = set[Path]()
         for cell, source, name, samples, scores in _logs(ShownRun(path, path.resolve().name)):
-            _write(path, cell, source, name, samples, scores)
+            written.add(_write(path, cell, source, name, samples, scores))
             progress()
+        for earlier in {*folder.glob("*/seed-*/*.eval")} - written:
+            earlier.unlink()
     if not progress.done:
         raise ConfigError(f"export inspect: {path} has no dialogues and no exam cases yet. `maieutic run` makes them.")
     say(f"export inspect: {progress.done} logs")
@@ -79,7 +83,7 @@ def _logs(run: ShownRun) -> Iterator[Log]:
 
 def _write(
     run: Path, cell: Cell, source: Path, name: str, samples: Sequence[EvalSample], scores: Sequence[EvalScore]
-) -> None:
+) -> Path:
     from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalResults, EvalSpec, EvalStats, write_eval_log
 
     experiment = cell.experiment
@@ -112,3 +116,4 @@ def _write(
     place = run / "inspect" / cell.condition_name / f"seed-{cell.seed}" / f"{name}.eval"
     place.parent.mkdir(parents=True, exist_ok=True)
     write_eval_log(log, str(place))
+    return place

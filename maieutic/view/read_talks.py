@@ -56,7 +56,8 @@ class ShownRun:
     def tasks(self) -> dict[str, Task]:
         """Of the exams, by id. Raises ConfigError where their files are not here."""
         tasks, first_turn_tasks = exam_tasks(self.experiment)
-        return {task.id: task for task in [*tasks, *first_turn_tasks]}
+        # Tasks that only first turns are asked on may bear the id of one that is sat in whole, in another wording.
+        return {task.id: task for task in [*first_turn_tasks, *tasks]}
 
     def files(self) -> list[tuple[Kind, Path]]:
         """Of all that is shown, in the order of the config's conditions."""

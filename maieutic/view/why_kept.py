@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from maieutic.view.judged_talk import JudgedTalk
 from maieutic.view.queries import is_first_of_its_words, pass_rate
+from pipeline.building.turn_values import has_turn_values
 from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition, Keep
@@ -36,11 +37,12 @@ def verdicts(index: sqlite3.Connection, experiment: Experiment, row: sqlite3.Row
     """Of the dialogue's own condition first, then of those that learn from its dialogues."""
     own = row["condition"]
     names = [own, *(name for name, one in experiment.conditions.items() if one.learns_from == own)]
-    return [_verdict(index, name, experiment.conditions[name], row, judged) for name in names]
+    branched = has_turn_values(experiment, own)
+    return [_verdict(index, name, experiment.conditions[name], row, judged, branched) for name in names]
 
 
 def _verdict(
-    index: sqlite3.Connection, name: str, condition: Condition, row: sqlite3.Row, judged: JudgedTalk
+    index: sqlite3.Connection, name: str, condition: Condition, row: sqlite3.Row, judged: JudgedTalk, branched: bool
 ) -> Verdict:
     if not LEARNING_RULES[condition.method].selects:
         return Verdict(
@@ -59,6 +61,9 @@ def _verdict(
     if condition.budget < 1:
         affords = condition.affords(row["task"])
         rules.append((affords, f"its task is {'within' if affords else 'beyond'} the budget of {condition.budget:g}"))
+    if condition.pass_rate != (0.0, 1.0) and branched:
+        reason = "pass_rate counts the rollouts of its turns' siblings, too, which are not shown here"
+        return Verdict(name, None, [*(said for _, said in rules), reason])
     if condition.pass_rate != (0.0, 1.0):
         (low, high), rate = condition.pass_rate, pass_rate(index, row)
         rules.append(

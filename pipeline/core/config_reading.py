@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.core.config_kinds import ConfigKind, kind_of
 from pipeline.core.errors import ConfigError, UnknownKey, meant
@@ -22,6 +22,18 @@ class Section(BaseModel):
 
 
 Seed = Annotated[int, Field(ge=0, lt=2**31)]  # what every library takes
+
+
+def _written_out(folder: str) -> str:
+    if folder.startswith("~") or "$" in folder:
+        raise ValueError(
+            f"{folder!r} would be taken as it stands, as a folder of that name. Write it out, or give it on the "
+            "command line, where the shell does so: --set out=$HOME/runs/x"
+        )
+    return folder
+
+
+Folder = Annotated[str, AfterValidator(_written_out)]  # that is written into
 
 
 Kind = TypeVar("Kind", bound=Section)

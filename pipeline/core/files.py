@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -64,6 +65,8 @@ def _hash_of(path: Path, size: int, modified: int) -> str:
 
 
 def remove_left(folder: Path) -> None:
-    """Remove what killed writers left below a folder. Nobody else may be writing there."""
+    """Remove what killed writers left below a folder, by the names that `_beside` gives. Nobody else may be writing
+    there."""
     for left in folder.rglob(".*.tmp"):
-        left.unlink(missing_ok=True)
+        if re.fullmatch(r"\..+\.[0-9a-f]{8}\.tmp", left.name):
+            left.unlink(missing_ok=True)

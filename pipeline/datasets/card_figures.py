@@ -32,9 +32,11 @@ def counts(condition: Condition, learned: Collection[Surveyed], rows: int) -> li
         specifications[record.specification] += 1
         rounds[f"seed {record.seed} round {record.round}"] += 1
         stops[record.stop] += 1
+    of = "dialogues that it learns from" if condition.method == "post_completion" else "dialogues in the pool"
+    left = "the others teach nothing" if rule.selects else "the others teach nothing, or are left out by the config"
     return [
-        ("selected dialogues" if rule.selects else "dialogues in the pool", len(learned)),
-        ("rows" if rule.format == "preference" else "rows (the others would teach nothing)", rows),
+        ("selected dialogues" if rule.selects else of, len(learned)),
+        ("rows" if rule.format == "preference" else f"rows ({left})", rows),
         ("distinct tasks", len(IdSet(record.task_id for record in learned))),
         ("by specification", _listed(specifications)),
         ("by seed and round", _listed(rounds)),

@@ -17,7 +17,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.id_set import IdSet
 from pipeline.core.schema import Task
 from pipeline.core.spool import Spool
-from pipeline.datasets.learning_rules import SELECTED, Format
+from pipeline.datasets.learning_rules import LEARNING_RULES, SELECTED, Format
 from pipeline.datasets.rejection_sampling import checked, keeps, learnable, selected
 from pipeline.datasets.rows import (
     Row,
@@ -58,11 +58,17 @@ def check_exportable(experiment: Experiment, condition_name: str, format: Format
     """Raises NotExportable where a condition can have no row in a format."""
     condition = experiment.conditions[condition_name]
     weighed = condition.first_acts == "as_played" or experiment.regime_of(condition_name) != "natural"
-    if format == "prompt_completion" and weighed:
+    own = LEARNING_RULES[condition.method].format
+    if weighed and format != own and format in ("prompt_completion", "preference", "unpaired_preference"):
         raise NotExportable(
             f"{condition_name}: which rows it learns, and how often, stands in a column of its `sft` rows (times, or "
-            "matched), or is dealt by lot between conditions. Rows of prompt_completion would be those of a condition "
+            f"matched), or is dealt by lot between conditions. Rows of {format} would be those of a condition "
             "without it. Use its `sft` rows"
+        )
+    if condition.selection == "yoked" and format == "unpaired_preference" != own:
+        raise NotExportable(
+            f"{condition_name}: selection: yoked keeps the dialogue after each right one, and a label says of a "
+            "dialogue whether it is itself kept. Use its `sft` rows"
         )
     if format == "prompt_only":
         return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import yaml
 from pydantic import model_validator
@@ -56,4 +57,17 @@ def load(path: Path, overrides: tuple[str, ...] = ()) -> Experiment:
 
 def dump(experiment: Experiment) -> str:
     """The resolved config as YAML; loading it gives the same experiment."""
-    return yaml.safe_dump(experiment.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+    return _written(experiment.model_dump(mode="json"))
+
+
+def is_dumped(text: str) -> bool:
+    """Whether `dump` may have written this, in this version or an earlier one."""
+    try:
+        made = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return False
+    return isinstance(made, dict) and {"out", "rounds", "exams"} <= made.keys() and _written(made) == text
+
+
+def _written(made: dict[str, Any]) -> str:
+    return yaml.safe_dump(made, sort_keys=False, allow_unicode=True)

@@ -31,7 +31,7 @@ from pipeline.posing.evidence import RefusalKind, Refused
 from pipeline.posing.replies import AGAIN, Refusal, Reply, held, posed_to, refusals_path, replies_path
 from pipeline.prompts.prompts import CLOSED_PROMPTS, Prompts
 from pipeline.runs.progress import say, stage
-from pipeline.runs.store import Appender, read, rewrite
+from pipeline.runs.store import Appender, end_last_line, read, rewrite
 from pipeline.tasks.parsing import BadRow
 
 MAX_TOKENS = 700  # of a reply
@@ -68,6 +68,7 @@ async def pose(
     """Make what is missing; `tick` is called at each attempt's end. Raises Stopped at a signal, as a build does."""
     standing = [refusal for refusal in read(refusals_path(tasks), Refusal) if refusal.kind not in AGAIN]
     ended, asked = {refusal.id for refusal in standing}, dict[str, str]()
+    end_last_line(tasks, Task)
     for task in read(tasks, Task):
         ended.add(task.id.removeprefix("posed-"))
         asked |= dict.fromkeys(_same(task), task.id)

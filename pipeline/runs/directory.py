@@ -19,7 +19,7 @@ from pipeline.core.errors import ConfigError, RunError, UnknownKey
 from pipeline.core.files import file_hash, remove_left, write_first, write_whole
 from pipeline.core.plugins import file_of, is_address
 from pipeline.experiment.cell import Cell
-from pipeline.experiment.experiment import Experiment, dump, load
+from pipeline.experiment.experiment import Experiment, dump, is_dumped, load
 from pipeline.runs.progress import say
 from pipeline.tasks.sources import files_of
 
@@ -98,18 +98,18 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
     What shapes neither dialogues nor students may change: where the run lies, who does the work (`is_free`), and
     `training.max_length`, since a row that fitted stays as it was; until a student sits, exams and what is
     compared, too. Where nothing was made yet, after a config that failed at once, it is replaced, but not by a
-    shard (`shared`): another may have begun with it.
+    shard (`shared`): another may have begun with it. A config.yaml that somebody wrote by hand is not.
     Raises RunError with the differing keys.
     """
     path, ours = experiment.run / "config.yaml", dump(experiment)
-    if not shared:  # who holds the run alone
-        remove_left(experiment.run)
     pinned, source = experiment.run / "tasks.sha256", source_hashes(experiment)
     if shared:
         if source:
             write_first(pinned, source)
         write_first(path, ours)
     elif not path.exists() or not _anything_made(experiment.run):
+        _require_no_hand(path)
+        remove_left(experiment.run)
         write_whole(path, ours)
         if source:
             write_whole(pinned, source)
@@ -131,7 +131,8 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
             f"{changed} is not the file that this run began with (see {pinned}). Bring that one back, choose another "
             f"directory (--set out=DIR), or delete {experiment.run} to start again."
         )
-    if not shared:
+    if not shared:  # who holds the run alone
+        remove_left(experiment.run)
         _claim_exams(experiment)
         if differing:
             _say_changed(experiment.run, differing)
@@ -280,6 +281,15 @@ def _changed(pinned: str, experiment: Experiment) -> str:
     names = sorted({line.partition("  ")[2] for line in other})
     of = {path.name: key for key, paths in _files(experiment).items() for path in paths}
     return ", ".join(f"{of[name]}: {name}" if name in of else name for name in names)
+
+
+def _require_no_hand(path: Path) -> None:
+    """Raises RunError for a config.yaml that no run wrote: it would be gone, with its comments."""
+    if path.exists() and not is_dumped(path.read_text(encoding="utf-8")):
+        raise RunError(
+            f"{path}: no run wrote this file, and a run keeps its config under this name. Choose another directory "
+            "(--set out=DIR), or give that file another name."
+        )
 
 
 def _anything_made(run: Path) -> bool:

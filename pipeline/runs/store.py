@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -85,6 +85,16 @@ class Appender:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def end_last_line(path: Path, kind: type[Row]) -> None:
+    """End the last line of a file that somebody may have written by hand, where it holds a whole record: an Appender
+    would cut it as torn."""
+    last = path.read_bytes().rpartition(b"\n")[2] if path.is_file() else b""
+    if last:
+        with suppress(ValidationError), path.open("ab") as file:
+            kind.model_validate_json(last)
+            file.write(b"\n")
 
 
 def read(path: Path, kind: type[Row]) -> Iterator[Row]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, field_validator, model_validator
 
-from pipeline.core.config_reading import Section, Seed
+from pipeline.core.config_reading import Folder, Section, Seed
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import digest
 from pipeline.engines.settings import Engine
@@ -75,7 +75,7 @@ class Society(Section):
     """A society of peers: how many, who hears whom, and what each of them knows. `maieutic society` plays it."""
 
     name: str
-    out: str = ""  # the run directory; empty: runs/NAME
+    out: Folder = ""  # the run directory; empty: runs/NAME
     repeats: tuple[Seed, ...] = tuple(range(10))  # seeds; each draws its own knowledge, one for the whole sweep
     kind: Literal["proxy", "retrieval", "chat"] = "proxy"
     n: int = Field(default=30, ge=1)  # agents

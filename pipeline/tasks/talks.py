@@ -19,7 +19,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from pipeline.core.config_kinds import kind_of
-from pipeline.core.config_reading import Section, made_of, read_yaml, shipped_configs
+from pipeline.core.config_reading import Folder, Section, made_of, read_yaml, shipped_configs
 from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import is_address
 from pipeline.core.resources import may_be_of_hub
@@ -90,7 +90,7 @@ class TalkSource(Section):
     disclosure: str = ""  # with `partition`: on_request, volunteer
     learn: str = ""  # a key of each turn, or of the row where it is a list with a value for each turn: is it trained on
     meta: tuple[str, ...] = ()  # fields of the row that are kept as they are
-    out: str = ""  # where audit.html and audit.json go; empty: runs/audit/NAME, of a run its audit/
+    out: Folder = ""  # where audit.html and audit.json go; empty: runs/audit/NAME, of a run its audit/
     audit: AuditSettings = AuditSettings()
 
     @field_validator("partition")

@@ -6,13 +6,15 @@ from pipeline.core.errors import ConfigError
 from pipeline.datasets.dataset_files import read_rows
 from pipeline.datasets.rows import Row
 from pipeline.experiment.cell import Cell
+from pipeline.knowledge.condition import ONLINE
 from pipeline.runs.directory import adapter_before
 from training.inputs.dealt import dealt
 from training.inputs.untrained import NothingToTrain
 
 
 def student_rows(cell: Cell) -> list[Row]:
-    """The rows of the cell's dataset, in the order of their ids. Raises NothingToTrain without any, and where the
+    """The rows of the cell's dataset, in the order of their ids; of who plays in that of their tasks, so that all
+    conditions of a seed play the same task at the same step. Raises NothingToTrain without any, and where the
     student that this one is to begin as was left untrained: learning from the base would be another condition."""
     if cell.condition.begins and adapter_before(cell) is None:
         raise NothingToTrain(f"{cell}: it begins as the student of {cell.condition.begins!r}, which is not trained")
@@ -32,4 +34,5 @@ def student_rows(cell: Cell) -> list[Row]:
     if not rows:
         raise NothingToTrain(f"{cell}, round {cell.round}: no rows among {len(everything)} of all seeds")
     often = [row for row in rows for _ in range(row.get("times", 1))]
-    return sorted(often, key=lambda row: row["id"])
+    by_task = cell.condition.method in ONLINE  # an id hangs on the condition's name
+    return sorted(often, key=lambda row: (row["task_id"] if by_task else "", row["id"]))

@@ -139,12 +139,12 @@ def rollouts(
         if job.cell.condition.selection == "yoked":
             of_all = by_lot(of_all, group, digest("yoked", job.cell.seed, step))
         rewards = comparable(of_all, group)
-        out = [reward is None for reward in of_all]
-        if job.method == "grpo_step":  # groups of whom all did alike are left out, from the mean over tokens too
-            out = [left or alike for left, alike in zip(out, without_spread(rewards, group), strict=True)]
+        failed, alike = [reward is None for reward in of_all], without_spread(rewards, group)
+        idle = [one or other for one, other in zip(failed, alike, strict=True)]  # their loss is 0
+        out = idle if job.method == "grpo_step" else failed  # by DAPO those of whom all did alike stay in the mean
         owns = [each.session.own or [0] for each in samples]
         learned = [[0] * len(own) if left else own for own, left in zip(owns, out[mine], strict=True)]
-        token_counts.trained += sum(map(sum, learned))
+        token_counts.trained += sum(sum(own) for own, nothing in zip(owns, idle[mine], strict=True) if not nothing)
         token_counts.sampled += sum(each.sampled for each in samples)
         # A context that was full before the first turn leaves nothing to score, and TRL takes no empty lists.
         end = [job.tokenizer.eos_token_id]

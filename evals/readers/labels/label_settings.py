@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from pipeline.core.config_reading import Section
+from pipeline.core.config_reading import Folder, Section
 from pipeline.engines.settings import Engine
 
 Corpus = Literal["mrda", "swda", "talkmoves", "cima", "bridge", "mathdial"]
@@ -29,7 +29,7 @@ class LabelSettings(Section):
     engine: Engine = Engine()  # that answers for judge and reader
     most: int = Field(default=9000, ge=1)  # turns of a part of a corpus that anyone but the rules is shown, at most
     errors: int = Field(default=10, ge=0)  # real errors a class that the page shows, of each labeller
-    out: str = "runs/labels"
+    out: Folder = "runs/labels"
 
     @property
     def folder(self) -> Path:

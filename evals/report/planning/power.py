@@ -20,7 +20,7 @@ from rich.table import Table
 from scipy.stats import norm
 from scipy.stats import t as student_t
 
-from evals.exams.asking import FIRST_TURN
+from evals.exams.asking import FIRST_TURN, STRATA
 from evals.exams.registry import catalog_of, exams_of
 from evals.metrics.metric import SignedSum
 from evals.report.planning.price import Price, exam_size, price
@@ -37,8 +37,11 @@ TIMES = (0.5, 1, 2, 4, 8)  # as many exam tasks as the config has
 WANTED = 0.8
 DRAWS = 4000
 FEW_SEEDS = "With few seeds more tasks can cost power: the interval's degrees of freedom fall towards the seeds'."
+OF_FIRST_TURNS = (*STRATA, "overspecified")  # scopes of exam tasks
+OTHER_ITEMS = ("stress", "held_out")  # scopes whose items `exams` counts
 # Planning values where there is no pilot. Above what was seen between seeds (.01 to .04) and between tasks (.04 to
-# .16) in contrasts on ask_skill of the embedded runs; a coin, which has the greatest variance, within a task.
+# .16) in contrasts on ask_skill between students of SFT on the embedded base; between seeds of GRPO it was about .07
+# (configs/methods.yaml). A coin, which has the greatest variance, within a task.
 SEED_SD, TASK_SD, SHARE = 0.05, 0.2, 0.5
 
 
@@ -124,12 +127,13 @@ def components(experiment: Experiment) -> tuple[Components, Path | None]:
         return _assumed(experiment, compare), None
     total = _primary(experiment, compare)
     ratios, tasks, seeds, _ = sides(tables, total, a, b)
-    if min(len(tasks), seeds) < 2 or min(ratio.n.sum() for ratio in ratios) == 0:
+    empty = min(ratio.n.sum() for ratio in ratios) == 0
+    means = None if empty else squares(ratios, total.shares)
+    if means is None or min(len(tasks), seeds, means.fewest, means.fewest_seeds) < 2:
         raise PlanError(
-            f"compare.pilot: {pilot} has {len(tasks)} tasks and {seeds} seeds of {metric!r}; two of each are needed to "
-            "tell how seeds and tasks differ. Name another run, or leave the pilot out"
+            f"compare.pilot: {pilot} has {len(tasks)} tasks and {seeds} seeds of {metric!r}; two of each are needed, "
+            "for each of its parts, to tell how seeds and tasks differ. Name another run, or leave the pilot out"
         )
-    means = squares(ratios, total.shares)
     if not any((means.seed, means.task, means.rest)):
         raise PlanError(
             f"compare.pilot: in {pilot} {a!r} and {b!r} never differ on {metric!r}, as where neither does it at all. "
@@ -162,6 +166,8 @@ def _of_exam_tasks(experiment: Experiment, named: str) -> bool:
     """Whether more exam tasks are more items of a metric; some exams have items of their own, and `exams.whole` limits
     those of whole episodes."""
     name, _, scope = named.partition("@")
+    if scope in (*OTHER_ITEMS, *(source.name for source in experiment.sources[1:])):
+        return False
     exams, (tasks, _) = exams_of(experiment), exam_tasks(experiment)
     if experiment.exams.whole is not None and not _of_first_turns(experiment, named):
         return False
@@ -175,7 +181,9 @@ def _of_first_turns(experiment: Experiment, named: str) -> bool:
     """Whether all that a metric is made of is counted in first turns, which are asked on every exam task."""
     parts = {part.partition("@") for part in catalog_of([experiment]).signed_sum(named).weights}
     asking = {each.name for exam in exams_of(experiment) if exam.first_turn_answers for each in exam.metrics}
-    return all(name in asking and not scope for name, _, scope in parts)
+    return all(
+        name in asking and (not scope or (scope in OF_FIRST_TURNS and name in FIRST_TURN)) for name, _, scope in parts
+    )
 
 
 def _assumed(experiment: Experiment, compare: Compare) -> Components:
@@ -186,13 +194,14 @@ def _assumed(experiment: Experiment, compare: Compare) -> Components:
             "compare.pilot"
         )
     weights = total.weights
-    first = set(weights) <= {*FIRST_TURN}
+    first = _of_first_turns(experiment, compare.primary.metric)
     draws = experiment.exams.samples if first else experiment.exams.episodes
     # Each part of a composite is measured on its own share of the tasks, and both conditions draw.
     rest = sum(w * w for w in weights.values()) * len(weights) * 2 * SHARE * (1 - SHARE) / draws
     source = (
         f"no pilot, so assumed: sd {SEED_SD} between seeds and {TASK_SD} between tasks, {draws} draws of a share of "
-        f"{SHARE} in each task and condition, {len(weights)} part(s) on as many equal parts of the tasks"
+        f"{SHARE} in each task and condition, {len(weights)} part(s) on as many equal parts of the tasks, and a single "
+        "one on all of them"
     )
     most, counts = experiment.exams.whole, experiment.tasks.exam.values()
     in_whole = max(2, sum(count if most is None else min(most, count) for count in counts))

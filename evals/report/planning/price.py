@@ -88,8 +88,10 @@ def price(experiment: Experiment, pilot: Path | None) -> Price:
 
 def _more_tasks(experiment: Experiment, condition_name: str, entry: Json) -> float:
     """How many more tasks a condition has in the config than it had in the pilot, as a ratio."""
-    had = entry["counts"]["tasks"]
-    return _tasks(experiment, condition_name) / had if had else 1.0
+    has, had = float(_tasks(experiment, condition_name)), entry["counts"]["tasks"]
+    if not had:  # it plays while it learns, or learns from an expert: of as many tasks as its budget affords
+        has, had = has * experiment.conditions[condition_name].budget, entry["budgets"]["distinct_tasks"]
+    return has / had if had else 1.0
 
 
 def _tasks(experiment: Experiment, condition_name: str) -> int:

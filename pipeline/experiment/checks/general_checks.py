@@ -57,11 +57,12 @@ def check_condition(experiment: Fields, condition_name: str) -> None:
                 f"conditions.{condition_name}.{key}: {speaker!r} trains a partner, which would sit in the student's "
                 "seat. Name a condition that trains a student, or name it as weights"
             )
-        if experiment.with_regime("matched") and speaker in others:
-            raise ValueError(
-                f"conditions.{condition_name}.{key}: {speaker!r} must be trained before {condition_name!r} is "
-                "built, but regime: 'matched' needs all datasets before any training"
-            )
+        for regime in ("matched", "shuffled"):
+            if experiment.with_regime(regime) and speaker in others:
+                raise ValueError(
+                    f"conditions.{condition_name}.{key}: {speaker!r} must be trained before {condition_name!r} is "
+                    f"built, but regime: {regime!r} needs all datasets before any training"
+                )
     if condition.base and (kind := experiment.engine_of("student").kind) not in ("transformers", "scripted"):
         raise ValueError(
             f"conditions.{condition_name}.base: {condition.base!r} beside {experiment.student.model!r}: the student's "

@@ -63,15 +63,19 @@ def test_a_near_duplicate_is_the_first_alike_with_the_same_numbers_and_other_wor
         for i in range(60)
     ]
 
-    def found() -> tuple[np.ndarray, np.ndarray]:
-        hashes = hashes_of(numbers), hashes_of(texts)
+    def found(split: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        hashes = hashes_of(numbers), hashes_of(texts), np.arange(60) < split
         return near.near_duplicates(talks, *hashes, lambda talk: talk.turns[0].text, embed, 0.9)
 
-    others, looked_at = found()
+    others, elsewhere, looked_at = found()
     assert others.tolist() == expected and 5 < sum(j >= 0 for j in expected) < 60
-    assert looked_at.all()
+    assert looked_at.all() and (elsewhere == -1).all()
+    within, across, _ = found(split=30)
+    assert [max(pair) for pair in zip(within[:30], across[:30], strict=True)] == expected[:30]
+    assert all(j < 0 or j >= 30 for j in within[30:]) and all(j < 30 for j in across[30:])
+    assert [j for j in across[30:].tolist() if j >= 0] == [j for j in expected[30:] if 0 <= j < 30] != []
     monkeypatch.setattr(near, "MOST", 20)  # of 60, 15 of each set of numbers
-    others, looked_at = found()
+    others, _, looked_at = found()
     whole = {number: {bool(looked_at[i]) for i in range(60) if numbers[i] == number} for number in numbers}
     assert all(len(looked) == 1 for looked in whole.values())
     assert np.array_equal(others[looked_at], np.array(expected)[looked_at]) and (others[~looked_at] == -1).all()

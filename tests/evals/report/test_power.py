@@ -213,7 +213,49 @@ def test_a_pilot_that_cannot_tell_is_refused_by_name(run, tmp_path):
         plan(of(run).model_copy(update={"compare": None}))
 
 
-@pytest.mark.parametrize(("metric", "items"), [("ask_skill", 0), ("accuracy_under@facts", 8)])
+def test_a_pilot_one_part_of_which_has_one_task_is_refused(run, tmp_path):
+    copy = shutil.copytree(run, tmp_path / "copy")
+    for file in (copy / "results").glob("*/seed-?.jsonl"):
+        cases = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        kept = [case for case in cases if case["metric"] != "ask_needless"]
+        kept += [case for case in cases if case["metric"] == "ask_needless"][:1]
+        file.write_text("".join(json.dumps(case) + "\n" for case in kept), encoding="utf-8")
+    with pytest.raises(PlanError, match="two of each are needed, for each of its parts"):
+        plan(of(copy))
+
+
+def test_a_student_that_plays_costs_more_where_it_has_more_tasks(run, tmp_path):
+    copy = shutil.copytree(run, tmp_path / "copy")
+    write(copy, summarize([copy]))
+    report = json.loads((copy / "report.json").read_text(encoding="utf-8"))
+    report["conditions"]["facts"]["counts"]["tasks"] = 0
+    report["conditions"]["facts"]["budgets"]["distinct_tasks"] = sum(of(copy).tasks.train.values())
+    (copy / "report.json").write_text(json.dumps(report), encoding="utf-8")
+    base = of(copy)
+    twice = base.tasks.model_copy(update={"train": {name: 2 * count for name, count in base.tasks.train.items()}})
+    assert price(base.model_copy(update={"tasks": twice}), copy).trained == 2 * price(base, copy).trained
+
+
+def test_first_turns_are_planned_with_as_many_draws_as_they_have_in_whichever_exam(tmp_path):
+    tasks = {"source": "hidden_item", "train": {"full": 4}, "exam": {"full": 4, "underspecified": 12}}
+    conditions = {name: {"partition": name} for name in ("facts", "verifier")}
+    exams = {"include": ["narrowing"], "samples": 8, "episodes": 1}
+    rest = [
+        components(
+            small_experiment(
+                tmp_path / "run", tasks=tasks, conditions=conditions, exams=exams,
+                compare={"primary": {"metric": metric, "a": "facts", "b": "verifier"}},
+            )
+        )[0].rest
+        for metric in ("open_question", "open_question@facts")
+    ]  # fmt: skip
+    assert rest == [2 * 0.25 / 8, 2 * 0.25]
+
+
+@pytest.mark.parametrize(
+    ("metric", "items"),
+    [("ask_skill", 0), ("ask_skill@easy", 0), ("ask_needed@stress", 8), ("accuracy_under@facts", 8)],
+)
 def test_more_exam_tasks_are_no_more_items_of_talks_that_exams_whole_limits(tmp_path, metric, items):
     made = small_experiment(
         tmp_path / "run", conditions={name: {"partition": name} for name in ("facts", "verifier")},

@@ -33,6 +33,12 @@ def test_talks_that_a_question_has_twenty_times_are_no_more_certain_than_one():
         assert time == again and one[:3] == pytest.approx(many[:3]) and many.n == 20 * one.n
 
 
+def test_questions_that_are_all_alike_are_as_many_draws():
+    times, happened = np.array([1] * 3 + [2] * 7), np.array([True] * 3 + [False] * 7)
+    (point,) = kaplan_meier(np.tile(times, 2), np.tile(happened, 2), np.repeat([0, 1], 10))
+    assert point.rate == (0.7, *map(pytest.approx, proportion_confint(1.4, 2, method="wilson")), 20)
+
+
 def test_nothing_happened_is_no_curve_and_one_cluster_has_no_interval():
     assert kaplan_meier(TIMES, np.zeros(12, bool), np.arange(12)) == []
     assert all(np.isnan(point.rate.low) for point in kaplan_meier(TIMES, HAPPENED, np.zeros(12)))

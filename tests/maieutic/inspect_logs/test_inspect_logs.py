@@ -70,6 +70,19 @@ def test_an_exams_figures_are_those_of_the_report_and_its_samples_are_tasks(tmp_
 
 @needs_inspect
 @its_own
+def test_logs_of_other_programs_stay_and_those_of_an_earlier_export_do_not(tmp_path):
+    run = exported(tmp_path)
+    theirs, earlier = run / "inspect" / "2026-01-01_eval.eval", run / "inspect" / "gone" / "seed-1" / "asking.eval"
+    earlier.parent.mkdir(parents=True)
+    for file in (theirs, earlier):
+        file.write_bytes(b"paid for")
+    made = {file for file in (run / "inspect").rglob("*.eval")} - {theirs, earlier}
+    done = CliRunner().invoke(app, ["export", str(run), "inspect"])
+    assert done.exit_code == 0 and {*(run / "inspect").rglob("*.eval")} == made | {theirs}
+
+
+@needs_inspect
+@its_own
 def test_its_analysis_takes_all_logs_as_one_table(tmp_path):
     from inspect_ai.analysis import evals_df, samples_df
     from inspect_ai.log import list_eval_logs

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from maieutic.view.judged_talk import judge_talk
-from maieutic.view.read_talks import Talk
+from maieutic.view.read_talks import ShownRun, Talk
 from maieutic.view.show_runs import shown_runs
 from maieutic.view.talk_page import student_prompts
+from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.experiment import dump
 from pipeline.experiment.settings import TurnValues
 from pipeline.knowledge.condition import Condition
+from tests.builders import small_experiment
 from tests.evals.made_run import CONDITIONS, made_run
 
 
@@ -22,6 +25,18 @@ def test_where_other_dialogues_of_a_task_decide_a_list_does_not_say_kept(tmp_pat
         for _, _, talk in run.talks(kind, file, 0) if kind == "dialogue" else ():
             said.setdefault(talk.dialogue.condition_name, set()).add(judge_talk(run, talk).kept)
     assert said == {"facts": {None}, "volunteer": {True, False}, "blind": {True, False}}
+
+
+def test_an_episode_is_shown_with_the_question_that_was_read_and_not_a_held_out_wording_of_it(tmp_path: Path) -> None:
+    made = small_experiment(
+        tmp_path / "run", tasks={"source": "lookup", "exam": {"full": 4, "underspecified": 4}}, exams={"stress": 4}
+    )
+    made.run.mkdir()
+    (made.run / "config.yaml").write_text(dump(made), encoding="utf-8")
+    tasks, first_turn_tasks = exam_tasks(made)
+    assert {task.id for task in tasks} & {task.id for task in first_turn_tasks}
+    shown = ShownRun(made.run, "run").tasks
+    assert [shown[task.id].question for task in tasks] == [task.question for task in tasks]
 
 
 def kept_of(run_path: Path, conditions: dict[str, Condition]) -> dict[str, bool | None]:

@@ -148,8 +148,18 @@ def test_a_symmetric_partner_has_nothing_to_tell_whatever_is_hidden(underspecifi
 def test_rows_that_count_unlike_often_have_no_format_that_cannot_say_so(underspecified, tmp_path, more):
     made = built(tmp_path, underspecified[:1], weighed={"partition": "facts", "learns_from": "facts"} | more)
     check_exportable(made, "weighed", "sft")
-    with pytest.raises(NotExportable, match="stands in a column of its `sft` rows"):
-        check_exportable(made, "weighed", "prompt_completion")
+    for format in ("prompt_completion", "preference", "unpaired_preference"):
+        with pytest.raises(NotExportable, match="stands in a column of its `sft` rows"):
+            check_exportable(made, "weighed", format)
+
+
+def test_a_label_says_nothing_of_a_yoked_conditions_rows(underspecified, tmp_path):
+    made = built(tmp_path, underspecified[:1], yoked={"partition": "facts", "learns_from": "facts"})
+    own = made.conditions["yoked"].model_copy(update={"selection": "yoked"})
+    made = made.model_copy(update={"conditions": made.conditions | {"yoked": own}})
+    check_exportable(made, "yoked", "sft")
+    with pytest.raises(NotExportable, match="a label says of a dialogue whether it is itself kept"):
+        check_exportable(made, "yoked", "unpaired_preference")
 
 
 def test_what_a_condition_cannot_give_is_refused_with_its_reason(underspecified, tmp_path, capsys):

@@ -49,6 +49,20 @@ def test_it_is_shown_volunteered_and_named(condition, underspecified):
     assert item.says in knows(condition.row.partner)
 
 
+def test_who_holds_all_missing_facts_but_one_is_checked_too(monkeypatch, underspecified):
+    rest = Item("all that the question lacks but one fact", facts=lambda task: task.missing[1:])
+    monkeypatch.setitem(PARTITIONS, "new", Partition(frozenset({PUBLIC}), frozenset({PUBLIC, rest})))
+    condition = Condition(partition="new", disclosure="volunteer")
+
+    def leaks(task, condition, turns, party):
+        return [*view(task, condition, turns, party), {"role": "user", "content": task.answer}]
+
+    for task in underspecified[:5]:
+        dialogue = said(task, condition, "Hm.")
+        assert view_changed(leaks, condition, dialogue, "partner").hit
+        assert not view_changed(view, condition, dialogue, "partner").hit
+
+
 def test_every_check_of_a_partner_asks_it(condition, underspecified):
     assert {"revealed_answer", "unknown_fact", "disclosure"} <= set(audited(condition))
     task = next(task for task in underspecified if len(task.missing) == 2)

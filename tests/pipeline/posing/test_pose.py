@@ -120,6 +120,18 @@ def test_posing_that_was_killed_at_any_byte_loses_and_doubles_nothing(tmp_path: 
     assert posed(killed, Challenger()) == (0, 0, len(WANTED))
 
 
+def test_the_last_task_of_a_file_that_somebody_wrote_by_hand_is_kept_without_a_line_end_too(tmp_path: Path):
+    tasks = tmp_path / "tasks.jsonl"
+    posed(tasks, Challenger(), WANTED[:4])
+    before = tasks.read_text(encoding="utf-8")
+    tasks.write_text(before.removesuffix("\n"), encoding="utf-8")
+    posed(tasks, Challenger(), WANTED[4:])
+    assert tasks.read_text(encoding="utf-8").startswith(before)
+    tasks.write_text(before + '{"id": "torn', encoding="utf-8")
+    posed(tasks, Challenger(), WANTED[4:])
+    assert "torn" not in tasks.read_text(encoding="utf-8") and len(stored(tasks)[0]) == 9
+
+
 def test_what_the_engine_failed_at_is_asked_again_and_what_it_answered_is_not(tmp_path: Path):
     tasks = tmp_path / "tasks.jsonl"
     posed(tasks, Challenger(EngineError))

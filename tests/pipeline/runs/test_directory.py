@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.core.errors import RunError
-from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.experiment import Experiment, dump
 from pipeline.runs.directory import claim, experiment_of, require
 from tests.builders import small_experiment
 
@@ -150,6 +150,35 @@ def test_a_run_that_ran_out_of_memory_goes_on_in_smaller_passes(tmp_path: Path) 
     claim(of(micro_batch=1, gradient_checkpointing=True))
     with pytest.raises(RunError, match=r"training\.learning_rate"):
         claim(of(micro_batch=1, learning_rate=0.5))
+
+
+def test_a_config_that_no_run_wrote_is_not_replaced_by_one(tmp_path: Path) -> None:
+    experiment = small_experiment(tmp_path / "run")
+    experiment.run.mkdir()
+    path = experiment.run / "config.yaml"
+    for mine in ("# my notes\nname: mine\nout: run\n", "name: mine\n", "a: [", dump(experiment) + "# mine\n"):
+        path.write_text(mine)
+        with pytest.raises(RunError, match=rf"^{path}: no run wrote this file"):
+            claim(experiment)
+        assert path.read_text() == mine
+    path.write_text(dump(small_experiment(tmp_path / "run", seeds=[7])))  # of a command that failed at once
+    claim(experiment)
+    assert path.read_text() == dump(experiment)
+
+
+def test_nothing_is_removed_from_a_directory_of_something_else(tmp_path: Path) -> None:
+    others, killed = tmp_path / ".x.tmp", tmp_path / ".config.yaml.0123abcd.tmp"
+    made = small_experiment(tmp_path)
+    (tmp_path / "dialogues").mkdir()
+    (tmp_path / "dialogues" / "facts.jsonl").write_text("{}\n")
+    (tmp_path / "config.yaml").write_text(dump(made))
+    for file in (others, killed):
+        file.write_text("half")
+    with pytest.raises(RunError, match="holds another experiment"):
+        claim(small_experiment(tmp_path, seeds=[7]))
+    assert others.exists() and killed.exists()
+    claim(made)
+    assert others.exists() and not killed.exists()
 
 
 def test_a_run_of_an_earlier_version_is_not_to_be_mended_but_begun_again(tmp_path: Path) -> None:
