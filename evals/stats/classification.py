@@ -4,7 +4,7 @@ Precision = tp / (tp + fp), recall = tp / (tp + fn), F1 = 2 tp / (2 tp + fp + fn
 against all else. Intervals are the percentiles of RESAMPLES bootstrap samples of conversations, so turns of one
 conversation stay together. Where all of these give 0, or 1, it is Wilson's of as many draws as conversations count: for
 F1 that of tp / (tp + fp + fn), for a kappa of 1 that of both classes' recalls, at their lower ends. The kappa of who
-always says the same is 0 and has no width. A class with fewer than FEWEST cases is not measured; with fewer than FEWEST
+always says the same is 0 and has no width. What one conversation alone decides is not measured. A class with fewer than FEWEST cases is not measured; with fewer than FEWEST
 other turns only its recall is, since there was hardly a way to be wrong.
 """
 
@@ -71,12 +71,9 @@ def _bounds(samples: list[Array], counts: Array) -> list[tuple[float, float]]:
         found, passed = n * wilson(talks(0), talks(0)).low, others * wilson(talks(3), talks(3)).low
         least = _figures(np.array([[found, others - passed, n - found, passed]]))[3]
         kappa = float(least[0]), 1.0
-    return [
-        at_an_end(*precision, talks(0, 1)),
-        at_an_end(*recall, talks(0, 2)),
-        f1_at_an_end(*f1, talks(0, 1, 2)),
-        kappa,
-    ]
+    of = ((at_an_end, precision, (0, 1)), (at_an_end, recall, (0, 2)), (f1_at_an_end, f1, (0, 1, 2)))
+    ends = [bound(*ends, talks(*cells)) if talks(*cells) > 1 else (math.nan, math.nan) for bound, ends, cells in of]
+    return [*ends, kappa]
 
 
 def _figures(counts: Array) -> list[Array]:

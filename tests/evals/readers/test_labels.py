@@ -313,3 +313,10 @@ def test_a_cache_of_another_embedder_or_a_damaged_one_is_begun_anew(tmp_path, mo
     for damaged in (b"PK damaged", b""):
         cache.write_bytes(damaged)
         assert Embedder("any", cache)(["okay"]).tolist() == [[0.0, 1.0, 0.0]]
+
+
+def test_what_one_conversation_alone_decides_is_not_measured():
+    truth = [True] * FEWEST + [False] * FEWEST
+    said = [True] * 40 + [False] * (2 * FEWEST - 40)
+    made = score(truth, said, ["one"] * FEWEST + [str(i) for i in range(FEWEST)])
+    assert math.isnan(made.recall.value) and math.isnan(made.precision.value)

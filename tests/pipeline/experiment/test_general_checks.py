@@ -50,6 +50,10 @@ SIBLINGS = {"siblings": 2}
         },
         "which would sit in the student's seat",
     ),
+    (
+        {"conditions": {"a": FACTS | {"regime": "shuffled"}, "b": FACTS | {"regime": "shuffled", "speaker": "a"}}},
+        r"conditions\.b\.speaker: 'a' must be trained before 'b' is built, but regime: 'shuffled' needs all datasets",
+    ),
     ({"engine": {"url": "http://127.0.0.1:9/v1"}}, "Set kind: openai, or leave url out"),
 ])  # fmt: skip
 def test_what_would_be_counted_twice_or_compared_with_itself_is_refused(sections: dict[str, Any], said: str) -> None:
