@@ -4,8 +4,9 @@ Precision = tp / (tp + fp), recall = tp / (tp + fn), F1 = 2 tp / (2 tp + fp + fn
 against all else. Intervals are the percentiles of RESAMPLES bootstrap samples of conversations, so turns of one
 conversation stay together. Where all of these give 0, or 1, it is Wilson's of as many draws as conversations count: for
 F1 that of tp / (tp + fp + fn), for a kappa of 1 that of both classes' recalls, at their lower ends. The kappa of who
-always says the same is 0 and has no width. What one conversation alone decides is not measured. A class with fewer than FEWEST cases is not measured; with fewer than FEWEST
-other turns only its recall is, since there was hardly a way to be wrong.
+always says the same is 0 and has no width. What one conversation alone decides is not measured, nor is a class with
+fewer than FEWEST cases; with fewer than FEWEST other turns only its recall is, since there was hardly a way to be
+wrong.
 """
 
 from __future__ import annotations

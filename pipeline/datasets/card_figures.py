@@ -33,7 +33,7 @@ def counts(condition: Condition, learned: Collection[Surveyed], rows: int) -> li
         rounds[f"seed {record.seed} round {record.round}"] += 1
         stops[record.stop] += 1
     of = "dialogues that it learns from" if condition.method == "post_completion" else "dialogues in the pool"
-    left = "the others teach nothing" if rule.selects else "the others teach nothing, or are left out by the config"
+    left = "the others would teach nothing" + ("" if rule.selects else ", or are left out by the config")
     return [
         ("selected dialogues" if rule.selects else of, len(learned)),
         ("rows" if rule.format == "preference" else f"rows ({left})", rows),

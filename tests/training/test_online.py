@@ -377,7 +377,7 @@ def test_a_model_partner_is_read_and_not_learned_and_its_tokens_are_counted(embe
     export(made, "facts")
     record = json.loads((train(Cell(made, "facts", 1)) / RECORD).read_text())
     own = record["trained_tokens"]
-    assert record["sampled_tokens"] == sum(len(sampled) for _, sampled in asked) > own > 0
+    assert record["sampled_tokens"] == sum(len(sampled) for _, sampled in asked) > own
 
 
 def test_a_prompt_that_does_not_fit_trains_nothing_and_stops_nothing(embedded, tmp_path):
