@@ -70,10 +70,10 @@ def F(numbers):
     Family(
         kind="number_shares",
         wants=(
-            "`F(total, people)` shares a total out in packs of K, as evenly as that goes, and gives the list of how "
-            "many packs each person gets. What fills no pack is left over.",
-            "`F(total, people)` makes as many packs of K as a total gives, deals them out as evenly as it can, and "
-            "gives the number of packs of each person as a list.",
+            "`F(total, people)` shares a total out in packs of K, as many to each person as all can get alike, and "
+            "gives the list of how many packs each person gets. What fills no pack is left over.",
+            "`F(total, people)` makes as many packs of K as a total gives, deals each person as many as all can get "
+            "alike, and gives the number of packs of each person as a list.",
         ),
         program="""
 def F(total, people):

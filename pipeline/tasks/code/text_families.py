@@ -162,10 +162,10 @@ def F(text):
     Family(
         kind="list_ranking",
         wants=(
-            "`F(pairs)` gets a list of pairs of a name and a score, and gives the names whose score reaches K, the "
-            "highest score first.",
-            "Of a list of pairs, each a name and its score, `F(pairs)` lists the names with a score that reaches K. "
-            "Higher scores stand before lower ones.",
+            "`F(pairs)` gets a list of pairs of a name and a score, and gives the names whose score is high enough, "
+            "for which K is the mark, the highest score first.",
+            "Of a list of pairs, each a name and its score, `F(pairs)` lists the names with a score that is high "
+            "enough, of which K is the bound. Higher scores stand before lower ones.",
         ),
         program="""
 def F(pairs):
