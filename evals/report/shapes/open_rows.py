@@ -102,7 +102,14 @@ def _first(dialogue: Dialogue, kept: int) -> First:
         acts["open_question"] = float(said[0].question is not None and not said[0].does.whether)
     named = tried(exchanges(task, knows.facts, dialogue.turns))
     repeats = tuple(name in named[:i] for i, name in enumerate(named) if i)
-    return First(dialogue.seed, bool(task.missing) or knows.share, acts, right, kept, repeats)
+    return First(
+        seed=dialogue.seed,
+        missing=bool(task.missing) or knows.share,
+        acts=acts,
+        right=right,
+        kept=kept,
+        repeats=repeats,
+    )
 
 
 def shares(cell: Cell, act: str, of: Iterable[First]) -> Shares:

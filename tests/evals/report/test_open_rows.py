@@ -24,12 +24,12 @@ NEITHER = {"open_question": 0.0, "closed_question": 0.0}
 def test_shares_are_of_the_seed_and_a_row_counts_as_often_as_it_is_learned_from() -> None:
     cell = Cell(small_experiment("nowhere"), "facts", 1)
     asks = NEITHER | {"open_question": 1.0}
-    of = [
-        First(1, True, asks, False, 3, (True, False)),
-        First(1, True, NEITHER, False, 0, (True,)),
-        First(1, False, NEITHER, True, 1, (False, False)),
-    ]
-    found = shares(cell, "open_question", [*of, First(2, True, NEITHER, False, 9)])
+    begun = {"seed": 1, "missing": True, "acts": asks, "right": False, "kept": 3, "repeats": (True, False)}
+    others = {"acts": NEITHER, "kept": 0, "repeats": (True,)}
+    full = {"missing": False, "acts": NEITHER, "right": True, "kept": 1, "repeats": (False, False)}
+    elsewhere = others | {"seed": 2, "kept": 9}
+    of = [First(**begun | other) for other in ({}, others, full, elsewhere)]
+    found = shares(cell, "open_question", of)
     assert (found.played, found.rows, found.lacking, found.right, found.n) == (0.5, 0.75, 1.0, 1.0, (2, 4, 3))
     assert found.repeats == 3 / 8
     assert math.isnan(found.exam)  # it has not sat it
@@ -56,7 +56,7 @@ def test_every_dialogue_of_a_built_run_is_counted_once(tmp_path: Path) -> None:
     assert len(said) == 1 + 2 * (4 + 7) and "exam less lacking: facts - verifier +nan" in said[-1]
 
 
-def test_other_contrasts_on_questions_are_counted_too_where_both_sides_learned_from_rows(tmp_path: Path) -> None:
+def test_other_contrasts_on_questions_are_counted_where_both_learned_from_rows(tmp_path: Path) -> None:
     conditions = {name: {"partition": name, "selection": "none"} for name in ("facts", "verifier", "solo")}
     primary = {"metric": "open_question", "a": "facts", "b": "verifier"}
     made = small_experiment(

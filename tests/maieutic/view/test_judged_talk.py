@@ -27,7 +27,7 @@ def test_where_other_dialogues_of_a_task_decide_a_list_does_not_say_kept(tmp_pat
     assert said == {"facts": {None}, "volunteer": {True, False}, "blind": {True, False}}
 
 
-def test_an_episode_is_shown_with_the_question_that_was_read_and_not_a_held_out_wording_of_it(tmp_path: Path) -> None:
+def test_an_episode_is_shown_with_the_question_that_was_read(tmp_path: Path) -> None:
     made = small_experiment(
         tmp_path / "run", tasks={"source": "lookup", "exam": {"full": 4, "underspecified": 4}}, exams={"stress": 4}
     )

@@ -120,7 +120,7 @@ def test_posing_that_was_killed_at_any_byte_loses_and_doubles_nothing(tmp_path: 
     assert posed(killed, Challenger()) == (0, 0, len(WANTED))
 
 
-def test_the_last_task_of_a_file_that_somebody_wrote_by_hand_is_kept_without_a_line_end_too(tmp_path: Path):
+def test_the_last_task_of_a_hand_written_file_is_kept_without_a_line_end_too(tmp_path: Path):
     tasks = tmp_path / "tasks.jsonl"
     posed(tasks, Challenger(), WANTED[:4])
     before = tasks.read_text(encoding="utf-8")
