@@ -16,6 +16,10 @@ from evals.stats.contrasts import contrast
 from evals.stats.intervals import Tables
 from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import Method
+
+OTHER_CREDIT: tuple[Method, ...] = ("dpo_answer", "grpo_next", "grpo_step", "expert")
+REWARDS = ("selection", "token_price", "question_price")
 
 
 def method_of(entry: Json) -> str:
@@ -34,7 +38,8 @@ def beside(conditions: Mapping[str, Json], bases: Mapping[str, str]) -> list[Jso
     `bases` names each condition's untrained base. `predicted` is what learning from the successes among the
     branches alone would lead to, `advantage` that of the moves that the metric counts; what has no n is None.
     `agrees`: whether the observed change against the base has the sign of the advantage. It is None where no
-    difference from the base is shown, where the advantage is 0, or where one of the three is missing.
+    difference from the base is shown, where the advantage is 0, where one of the three is missing, or where it learned
+    by other rewards than the turn values were reckoned with.
     """
     if not any(entry.get("turn_values") for entry in conditions.values()):
         return []
@@ -52,9 +57,18 @@ def beside(conditions: Mapping[str, Json], bases: Mapping[str, str]) -> list[Jso
                 "predicted": _there(turn_values["predicted"].get(metric)),
                 "advantage": _there(turn_values["advantages"].get(metric)),
                 "observed": _observed(entry["metrics"].get(metric)),
+                "same_rewards": _same_rewards(entry, judge),
             }
             cells.append({**cell, "agrees": _agrees(cell)})
     return cells
+
+
+def _same_rewards(entry: Json, judge: Json) -> bool:
+    """Whether what it learned by is what the turn values of `judge` say: not by its answers alone, as an expert, at
+    other prices, or by other ends."""
+    if method_of(entry) in OTHER_CREDIT or not judge:
+        return not judge
+    return all(entry["condition"][axis] == judge["condition"][axis] for axis in REWARDS)
 
 
 def _there(rate: Json | None) -> Json | None:
@@ -74,6 +88,8 @@ def holds_zero(rate: Json) -> bool:
 def _undecided(cell: Json) -> str:
     """Why a cell cannot say whether advantage and learning agree; empty where it can."""
     base, advantage, seen = cell["base"], cell["advantage"], cell["observed"]
+    if not cell["same_rewards"]:
+        return "it learned by other rewards"
     if base is None or advantage is None or seen is None:
         return "the turn values or the exam have no such case"
     if abs(advantage["value"]) < 1e-9:  # sums of floats seldom come to 0

@@ -29,8 +29,9 @@ from evals.report.validity import REFUSED
 from evals.sitting.competence import mark_of
 from pipeline.core.files import write_whole
 from pipeline.core.schema import Json
-from pipeline.experiment.experiment import Experiment, load
+from pipeline.experiment.experiment import Experiment
 from pipeline.judging.moves import MOVE_NAMES
+from pipeline.runs.directory import experiment_of
 
 COUNTS = ("tasks", "dialogues", "failures", "bad_rows", "selected", "rows", "student_tokens", "partner_tokens")
 BUDGETS = (
@@ -167,7 +168,7 @@ def write(run: Path, summary: Summary) -> list[Path]:
 
 def experiments(summary: Summary) -> list[Experiment]:
     """The runs' own configs."""
-    return [load(Path(run.path) / "config.yaml") for run in summary.runs]
+    return [experiment_of(Path(run.path)) for run in summary.runs]  # which need not lie where they were made
 
 
 def metrics_of(summary: Summary) -> Catalog:

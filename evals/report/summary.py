@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,7 +68,7 @@ def summarize(runs: list[Path]) -> Summary:
     Raises RunError for a directory without config.yaml, and StoreError for a broken record.
     """
     opened = _open(runs)
-    first, owner = opened[0], _owner(opened)
+    owner = _owner(opened)
     experiments = [run.experiment for run in opened]
     metrics = catalog_of(experiments)
     tables, conditions, wordings, problems = _read(opened, owner, metrics)
@@ -99,16 +99,20 @@ def summarize(runs: list[Path]) -> Summary:
         "people": _of_runs(beside_people, opened),
         "needs": _of_runs(asking_against_need, opened),
         "mentions": _of_runs(mentions, opened),
-        "references": {name: known for run in opened for name, known in read_references(run.path).items()},
+        "references": _references(opened),
         "lost": lost_block(tables),
         "bandits": _of_runs(bandits_block, opened),
         "warmups": _of_runs(lambda run: warmup_block(run, metrics), opened),
-        "shapes": shapes_block(tables, first.experiment, first.names, metrics),
-        "transfer": transfer_block(tables, first.experiment, first.names, metrics),
+        "shapes": next(
+            filter(None, (shapes_block(tables, run.experiment, run.names, metrics) for run in opened)), None
+        ),
+        "transfer": next(
+            filter(None, (transfer_block(tables, run.experiment, run.names, metrics) for run in opened)), None
+        ),
         "methods_differ": differ(conditions),
         "readers": [reader_use(experiment) for experiment in experiments],
-        "engine": [row | {"run": str(run.path)} for run in opened for row in _in_order(run, totals(run.path))],
-        "engine_totals": [row | {"run": str(run.path)} for run in opened for row in grand_totals(run.path)],
+        "engine": [row for run in opened for row in _of_run(run, opened, _in_order(run, totals(run.path)))],
+        "engine_totals": [row for run in opened for row in _of_run(run, opened, grand_totals(run.path))],
         "problems": problems,
         "notes": [
             *(said if primary else []),
@@ -119,6 +123,21 @@ def summarize(runs: list[Path]) -> Summary:
         ],
     }
     return Summary.model_validate(clean(block))
+
+
+def _of_run(run: Run, opened: Sequence[Run], rows: Iterable[Json]) -> Iterator[Json]:
+    """Of several runs with names that tell them apart."""
+    for row in rows:
+        name = row["condition_name"]
+        shown = run.names.get(name, name) if len(opened) == 1 or name in run.names else f"{run.path.name}/{name}"
+        yield row | {"run": str(run.path), "condition_name": shown}
+
+
+def _references(opened: Sequence[Run]) -> Json:
+    """By exam; of an exam that several runs have, by run and exam."""
+    known = [(run.path.name, name, block) for run in opened for name, block in read_references(run.path).items()]
+    often = Counter(name for _, name, _ in known)
+    return {name if often[name] == 1 else f"{run}/{name}": block for run, name, block in known}
 
 
 def _in_order(run: Run, rows: Sequence[Json]) -> list[Json]:
@@ -154,9 +173,9 @@ def _unmeasured(opened: list[Run]) -> list[str]:
 def _read(opened: list[Run], owner: Run, metrics: Catalog) -> Conditions:
     tables = {shown: results(run.path, name) for run in opened for name, shown in run.names.items()}
     entries = {
-        shown: _examined(tables, metrics, shown, run.names.get("base", shown))
+        shown: _examined(tables, metrics, shown, _base_of(run, name))
         for run in opened
-        for shown in run.names.values()
+        for name, shown in run.names.items()
     }
     wordings = Wordings()
     problems: list[str] = []
@@ -174,6 +193,13 @@ def _read(opened: list[Run], owner: Run, metrics: Catalog) -> Conditions:
         if any((run.path / "shards").glob("*-of-*")):
             problems.append(f"{run.path} has shards that are not taken in; `maieutic build` with its config does that")
     return Conditions(tables, entries, wordings, problems)
+
+
+def _base_of(run: Run, name: str) -> str:
+    """The untrained base that a student is told apart from; itself where that was not examined, as where its own is
+    another model."""
+    condition = run.experiment.conditions.get(name)
+    return run.names[name] if condition and condition.base else run.names.get("base", run.names[name])
 
 
 def _heading(run: Run) -> Json:

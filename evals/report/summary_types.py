@@ -191,6 +191,7 @@ class BesideCell(Part):
     predicted: Figure | None
     advantage: Figure | None
     observed: Moved | None
+    same_rewards: bool
     agrees: bool | None
 
 

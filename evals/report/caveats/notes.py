@@ -7,6 +7,8 @@ from evals.sitting.examined_run import Run
 from evals.stats.intervals import Rate, Tables
 from evals.stats.wording_shortcut import GIVEN_AWAY
 from pipeline.core.schema import Json
+from pipeline.datasets.dataset_files import dataset_path
+from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.experiment.cell import cells
 from pipeline.experiment.fields import UNTRAINED
 from pipeline.runs.directory import untrained_path
@@ -33,7 +35,13 @@ def notes_of(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Tab
             f"{j.high:.2f}, {j.n} tasks): {ASK_SKILL.name} on these may be skill at reading their wording."
         )
     absent = [name for name, entry in conditions.items() if not entry["metrics"]]
-    empty = [name for name in absent if _nothing_kept(conditions[name].get("counts"))]
+    chosen = {
+        shown
+        for run in runs
+        for name, shown in run.names.items()
+        if name in run.experiment.conditions and dataset_path(run.experiment, name).is_dir()
+    }
+    empty = [name for name in absent if name in chosen and _nothing_kept(conditions[name])]
     if empty:
         notes.append(f"Nothing to learn from, so no student: {', '.join(empty)}. Selection kept none of its dialogues.")
     absent = [name for name in absent if name not in empty]
@@ -97,5 +105,7 @@ def _across_voices(run: Run) -> list[str]:
     return [f"Partners of unlike voices are compared, which differ in competence, too: {'; '.join(pairs)}."]
 
 
-def _nothing_kept(counts: Json | None) -> bool:
-    return counts is not None and counts["dialogues"] > 0 and counts["selected"] == 0
+def _nothing_kept(entry: Json) -> bool:
+    """Of who learns from what selection keeps."""
+    selects = LEARNING_RULES[entry["condition"]["method"]].selects
+    return selects and entry["counts"]["dialogues"] > 0 and entry["counts"]["selected"] == 0

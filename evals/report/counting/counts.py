@@ -30,6 +30,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.judging.moves import move
 from pipeline.judging.stated_leak import privileged
 from pipeline.judging.violations import Kind, audited, violations
+from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Memory
 from pipeline.reading.stored import student_reading
 from pipeline.runs.dialogue_pool import Pool, branches_path
@@ -98,16 +99,17 @@ def _count(experiment: Experiment, condition_name: str, pool: Pooled) -> Counted
     }
     hears = bool(audited(condition))  # a partner whose violations can be seen
     selects = LEARNING_RULES[condition.method].selects
+    # Of rows that are dealt by lot it learns others' than its own.
+    own_rows = [] if experiment.regime_of(condition_name) == "shuffled" else dialogues
     entry: Json = {
         "counts": counts,
         "failure_kinds": dict(Counter(f.kind for f in files.failures)),
-        # Who asked so often before is the one who learns: not where another spoke, or the student is of another base.
-        "predicted": predict([] if condition.speaker or condition.base else dialogues, condition.first_acts),
+        "predicted": predict(_by_the_learner(experiment, condition, own_rows), condition.first_acts),
         "budgets": _budgets(experiment, condition_name, files, pool, dialogues),
         "leak_stated": _share(dialogues if privileged(condition) else [], lambda d: d.record.leaks),
         "lucky": _share((d for d in dialogues if d.missing), lambda d: d.lucky),
         # Other rules learn from more than what selection keeps.
-        "lucky_selected": _share((d for d in dialogues if selects and d.missing and d.kept), lambda d: d.lucky),
+        "lucky_selected": _share((d for d in own_rows if selects and d.missing and d.kept), lambda d: d.lucky),
         "violated": _share(_heard(dialogues, hears), lambda d: bool(d.record.violations)),
         "violations": {kind: _share(_heard(dialogues, hears), _commits(kind)) for kind in audited(condition)},
         "plumbing": experiment.has_planted_acts and condition.is_plumbing_on_embedded,
@@ -115,6 +117,15 @@ def _count(experiment: Experiment, condition_name: str, pool: Pooled) -> Counted
     }
     problems = [] if condition.learns_from else reconcile(experiment, condition_name, counts, dialogues, files.failures)
     return Counted(entry, pool.tasks, problems + unlike(experiment, condition_name, files, pool, dialogues))
+
+
+def _by_the_learner(experiment: Experiment, condition: Condition, dialogues: Collection[Seen]) -> Collection[Seen]:
+    """Those within its budget, where who asked so often before is the one who learns: not where another spoke, the
+    student is of another base, or questions were put into its mouth."""
+    source = experiment.conditions.get(condition.learns_from, condition)
+    if condition.speaker or condition.base or source.method == "q_priming":
+        return []
+    return Spool(d for d in dialogues if condition.affords(d.record.task_id))
 
 
 def _heard(dialogues: Iterable[Seen], hears: bool) -> Iterator[Seen]:

@@ -5,13 +5,16 @@ Nothing is measured here. Each line is read off the summary, and is there only w
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from evals.exams.asking import ASK_NEEDED, ASK_SKILL
+from evals.exams.registry import exams_of
 from evals.metrics.catalog import Catalog
 from evals.metrics.metric import metric_name
 from evals.report.page.label_marks import Mark
+from evals.sitting.competence import mark_of
 from evals.stats.number_format import number
 from pipeline.core.schema import Json
 from pipeline.datasets.card_words import DISCLOSURE
@@ -25,6 +28,12 @@ SERIOUS, NATURAL = ("One seed only", "The wording alone"), "Regime natural"
 # From where a share is worth a line.
 AMOUNT, VIOLATED, LUCKY, FAILED = 1.1, 0.05, 0.10, 0.02
 UNSAID = {"unanswered": "scenarios were not answered", "silent": "answers had no word", "cut": "answers were cut off"}
+# Axes of a condition that are said of who is compared, where they are not as they are by default.
+APART = (
+    "begins", "base", "learns_from", "speaker", "weights", "selection", "keep", "first_acts", "regime", "budget",
+    "discount", "token_price", "question_price", "memory",
+)  # fmt: skip
+DEFAULTS = Condition.model_fields
 SAME = 0.05  # a prediction that differs by less says nothing of what was found
 
 
@@ -56,7 +65,7 @@ def finding(page: Json, runs: Sequence[Experiment], marks: Mapping[str, Mark], m
     if any("trained on" in line for line in against):
         said = tuple(note for note in said if not note.startswith(NATURAL))
     serious = [note for note in said if note.startswith(SERIOUS)]
-    against = (*serious, *against, *(note for note in said if note not in serious))
+    against = (*_of_competence(row, page, runs[i]), *serious, *against, *(note for note in said if note not in serious))
     return Finding(row, _means(row["metric"], metrics), tuple(shown.items()), _of_whom(page, runs, names), against)
 
 
@@ -82,7 +91,8 @@ def _of_whom(page: Json, runs: Sequence[Experiment], names: Sequence[str]) -> tu
         lines.append(f"base {run.student.model}: {seeds}; {exams}")
     for name in names:
         if (condition := page["conditions"].get(name, {}).get("condition")) is not None:
-            axes = (f"{axis} {condition[axis]}" for axis in ("partition", "disclosure", "voice", "method"))
+            axes = [f"{axis} {condition[axis]}" for axis in ("partition", "disclosure", "voice", "method")]
+            axes += [f"{axis} {condition[axis]}" for axis in APART if condition[axis] != DEFAULTS[axis].default]
             lines.append(f"{name}: {', '.join(axes)}; {_disclosed(condition)}{_kept(page, name)}")
     return tuple(lines)
 
@@ -141,10 +151,19 @@ def _against(row: Json, conditions: Json, run: Experiment, marks: Mapping[str, M
     yield from _of_changes(run)
     yield from _of_labels(row, marks)
     yield from _of_amounts(built)
-    yield from _of_selection(row, built, base)
+    yield from _of_selection(row, conditions, built, base)
     yield from _of_greedy(row, conditions)
     yield from _of_answers(row, conditions)
     yield from _of_dialogues(built)
+
+
+def _of_competence(row: Json, page: Json, run: Experiment) -> Iterator[str]:
+    """Which side cannot do what the exam of the contrast asks, or is not known to."""
+    asked = [exam.name for exam in exams_of(run) if metric_name(row["metric"]) in {each.name for each in exam.metrics}]
+    for exam, name in itertools.product(asked, (row["a"], row["b"])):
+        if mark := mark_of(page["competence"], exam, row["metric"], name):
+            how = "cannot do" if mark == "✕" else "is not known to be able to do"
+            yield f"{name} {how} what exam {exam} asks, so {row['metric']} says nothing of a disposition."
 
 
 def _of_changes(run: Experiment) -> Iterator[str]:
@@ -178,14 +197,14 @@ def _of_amounts(built: Mapping[str, Json]) -> Iterator[str]:
     yield f"A student was trained on unlike amounts: {amounts}.{' training.regime: matched takes that away.' * can}"
 
 
-def _of_selection(row: Json, built: Mapping[str, Json], base: str) -> Iterator[str]:
+def _of_selection(row: Json, conditions: Json, built: Mapping[str, Json], base: str) -> Iterator[str]:
     """Where copying what was kept would give a difference of the same sign; the base copies nothing."""
     if row["metric"] not in (ASK_SKILL.name, ASK_NEEDED.name) or not row["difference"]:
         return
     predicted = {name: entry["predicted"] for name, entry in built.items() if entry["condition"]["method"] == "sft"}
     would = {name: each["ask_rate"] for name, each in predicted.items()}
-    for each in predicted.values() if base in (row["a"], row["b"]) else ():
-        would[base] = each["prior"]
+    if base in (row["a"], row["b"]):
+        would[base] = (conditions.get(base, {"metrics": {}})["metrics"].get(ASK_NEEDED.name) or {}).get("value")
     observed = [each["observed"] for each in predicted.values()]
     if len(would) < 2 or None in would.values() or None in observed:
         return

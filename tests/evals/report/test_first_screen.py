@@ -143,9 +143,26 @@ def test_selection_speaks_against_it_where_copying_gives_the_same_sign(summary):
 def test_selection_speaks_against_a_contrast_with_the_base_too(summary):
     page = summary.plain()
     page["comparisons"][0] |= {"b": "base", "difference": 0.5, "low": 0.4, "high": 0.6}
-    page["conditions"]["facts"]["predicted"] |= {"ask_rate": 0.84, "prior": 0.1}
+    page["conditions"]["facts"]["predicted"] |= {"ask_rate": 0.84, "prior": 0.7}  # under a prompt for sampling
+    page["conditions"]["base"]["metrics"]["ask_needed"] |= {"value": 0.1}
     said = "\n".join(finding(page, experiments(summary), GOOD, metrics_of(summary)).against)
     assert "at 0.84 after facts and 0.10 before; trained students do at" in said
+
+
+def test_who_cannot_do_what_the_exam_asks_is_said_first(summary):
+    page = summary.plain()
+    reached = {"value": 0.1, "low": 0.0, "high": 0.2, "n": 9}
+    students = {"facts": reached | {"stands": "not reached"}, "volunteer": reached | {"stands": "open"}}
+    bar = {"exam": "asking", "metric": "first_accuracy", "above": 0.5, "of": None, "students": students}
+    page["competence"] = [bar]
+    first, second, *_ = finding(page, experiments(summary), GOOD, metrics_of(summary)).against
+    assert first == "facts cannot do what exam asking asks, so ask_skill says nothing of a disposition."
+    assert second.startswith("volunteer is not known to be able to do what exam asking asks")
+
+
+def test_axes_that_tell_two_sides_apart_are_said(summary):
+    whom = found(summary, facts__condition__begins="primed", facts__condition__selection="yoked").of_whom[1]
+    assert "begins primed, selection yoked" in whom
 
 
 def test_labels_that_are_rough_or_unmeasured_speak_against_it(summary):

@@ -25,9 +25,12 @@ def rate(value: float, reach: float = 0.1, n: int = 50) -> dict[str, Any]:
     return {"value": value, "low": value - reach, "high": value + reach, "n": n, "apart": abs(value - 0.2) > reach}
 
 
-def entry(observed: dict[str, Any] | None, method: str = "sft", values_of: str | None = "facts") -> dict[str, Any]:
+def entry(
+    observed: dict[str, Any] | None, method: str = "sft", values_of: str | None = "facts", **axes: Any
+) -> dict[str, Any]:
     metrics = {"ask_needed": observed} if observed else {}
-    return {"metrics": metrics, "condition": {"method": method}, "turn_values": None, "turn_values_of": values_of}
+    condition = {"method": method, "selection": "outcome", "token_price": None, "question_price": None} | axes
+    return {"metrics": metrics, "condition": condition, "turn_values": None, "turn_values_of": values_of}
 
 
 def cells(advantage: dict[str, Any], **conditions: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -66,6 +69,17 @@ def test_the_sentence_counts_what_the_interval_decides_and_says_what_it_left_out
     assert "the same sign in 1 of 2 cells (dpo 1 of 1, sft 0 of 1). In 0 of these 2" in said
     assert "2 of all 4 cells do not count: in 1 no difference from the base is shown, in 1 the turn" in said
     assert change(made["up"]) == "rose, as the advantage says (unclear)"
+
+
+def test_who_learned_by_other_rewards_is_not_judged_by_these():
+    others = {
+        "priced": entry(rate(0.05), "grpo_turn", question_price=0.3),
+        "by_lot": entry(rate(0.5), "grpo", selection="yoked"),
+        "answers": entry(rate(0.5), "dpo_answer"),
+    }
+    made = cells(rate(0.3), up=entry(rate(0.5)), **others)
+    assert {made[name]["agrees"] for name in others} == {None} and made["up"]["agrees"]
+    assert "in 3 it learned by other rewards" in agreement(list(made.values()))
 
 
 def test_an_advantage_of_nothing_has_no_sign():
