@@ -125,9 +125,9 @@ def rule_reply(
             return _compare(answer, knows, condition, say)
     if condition.disclosure != "on_request" and (unasked := _unasked(knows, condition, turns[1::2])):
         return say("tell", unasked)
-    # Once it has told all that it tells unasked, it answers like any other partner, from what is public by then.
+    # A volunteer that has told all that it tells unasked answers like any other partner; chatter from what is public.
     told = {fact.id for fact in knows.facts if any(fact.text in turn.text for turn in turns[1::2])}
-    open_to = [f for f in knows.facts if condition.disclosure == "on_request" or f not in knows.own or f.id in told]
+    open_to = [fact for fact in knows.facts if condition.disclosure != "chatter" or fact not in knows.own]
     # An answer, or a hint, may hold what is withheld and needed, which chatter does not tell.
     tells = condition.disclosure != "chatter" or not any(fact.needed for fact in knows.private)
     if heard.whether and answer is None:

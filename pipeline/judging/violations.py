@@ -84,12 +84,20 @@ class Statement:
         return [fact.text for fact in facts if fact.id in self.tells[-1]]
 
 
+def _as_answered(
+    condition: Condition, turn: Turn, reading: StudentReading | PartnerReading
+) -> StudentReading | PartnerReading:
+    """A rule answers what its own reader heard, and keeps to its row by that."""
+    return turn.heard if condition.voice == "rule" and turn.heard is not None else reading
+
+
 def violations(dialogue: Dialogue) -> list[Violation]:
     """Every violation of the partner in the order of its turns; none where the row has no partner."""
     condition, task, turns = dialogue.condition, dialogue.task, dialogue.turns
     if condition.row.partner is None:
         return []
-    knows, read, right = known(task, condition, "partner"), readings(dialogue), rights(dialogue)
+    knows, right = known(task, condition, "partner"), rights(dialogue)
+    read = [_as_answered(condition, *each) for each in zip(turns, readings(dialogue), strict=True)]
     student = {fact.id for fact in known(task, condition, "student").facts}
     if condition.row.student_reads_partner:
         student |= {fact.id for fact in knows.facts}

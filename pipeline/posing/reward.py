@@ -52,7 +52,8 @@ def rewarding(experiment: Experiment) -> list[str]:
     return [
         name
         for name, condition in experiment.conditions.items()
-        if condition.manner == "plain" and condition.row.holds_only_facts and condition.row.informs
+        if condition.manner == "plain" and condition.disclosure != "chatter"
+        if condition.row.holds_only_facts and condition.row.informs
     ]
 
 

@@ -18,6 +18,8 @@ _SCALED = r"(?:\s(?:dozen|hundred|thousand|million|billion)\b)?"
 # Atomic: what may not follow "two hundred" or "32.5" may not follow its "two" or "32" either.
 _SAID = rf"(?>{_NUMBER}{_SCALED}|{_SPOKEN})"
 _NUMBERS = re.compile(_SAID, re.I)
+# "The answer is correct." judges one, and is none.
+JUDGES = re.compile(r"(?:not |in)?(?:right|correct|wrong)", re.I)
 _AND = r"(?:\s+dollars?)?(?:,?\s+and)?\s+"  # between dollars and cents
 # As an answer, a number has more forms than in other prose, where "minus 5" takes away.
 _ANSWER = (

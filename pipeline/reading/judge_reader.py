@@ -19,6 +19,7 @@ from pipeline.core.readings import Feedback, PartnerReading, Reveals, Stance, St
 from pipeline.core.schema import Message
 from pipeline.engines.model import ContextOverflow, EngineError, Model, Sampling
 from pipeline.prompts.prompts import CLOSED_PROMPTS, Prompts
+from pipeline.reading.programs import program
 from pipeline.reading.protocol import TurnToRead, Unread
 
 LONGEST = 400  # tokens of an answer
@@ -76,13 +77,14 @@ class JudgeReader:
         labels = await self._labels(turn, StudentLabels)
         if isinstance(labels, Unread):
             return labels
-        return _of_known_facts(turn, labels.asks) or StudentReading(**labels.model_dump())
+        return _of_known_facts(turn, labels.asks) or StudentReading(**labels.model_dump() | _attempt(turn, labels))
 
     async def _partner(self, turn: TurnToRead) -> PartnerReading | Unread:
         labels = await self._labels(turn, PartnerLabels)
         if isinstance(labels, Unread):
             return labels
-        return _of_known_facts(turn, labels.tells + labels.tells_wrong) or PartnerReading(**labels.model_dump())
+        unknown = _of_known_facts(turn, labels.tells + labels.tells_wrong)
+        return unknown or PartnerReading(**labels.model_dump() | _attempt(turn, labels))
 
     async def _labels(self, turn: TurnToRead, form: type[L]) -> L | Unread:
         schema = json.dumps(form.model_json_schema())
@@ -96,6 +98,12 @@ class JudgeReader:
             return form.model_validate(_last_object(completion.text))
         except ValidationError as error:
             return Unread(f"{completion.text[:200]!r}: {error.errors()[0]['msg']}; expected JSON by the schema")
+
+
+def _attempt(turn: TurnToRead, labels: StudentLabels | PartnerLabels) -> dict[str, str | None]:
+    """A program as it stands in the turn, as every reader takes it; nothing where nothing was said."""
+    said = program(turn.text, turn.entry) if turn.entry else (labels.attempt or "").strip()
+    return {"attempt": said or None}
 
 
 def _last_object(text: str) -> object:

@@ -109,6 +109,11 @@ def _written(society: Society, seed: int) -> World:
         raise ConfigError(f"knowledge.items: each agent cannot hold {knowledge.items} of {len(rows)} items. Give fewer")
     topics = list(dict.fromkeys(claim for _, claim in rows))
     claims = np.array([topics.index(claim) for _, claim in rows])
+    if knowledge.focus == 1 and knowledge.items > (least := int(np.bincount(claims).min())):
+        raise ConfigError(
+            f"knowledge.focus: 1 gives each agent items of one topic alone, and a topic has {least}, fewer than "
+            f"knowledge.items: {knowledge.items}. Give fewer items, or a focus below 1"
+        )
     texts = [text for text, _ in rows] + [injection.text for injection in society.inject]
     vectors = embedded((*texts, *society.asked), society.embedder)
     items, queries = vectors[: len(texts)], vectors[len(texts) :]

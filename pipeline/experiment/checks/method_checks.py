@@ -187,6 +187,17 @@ def _check_memory(experiment: Fields, condition_name: str) -> None:
             "they are learned from. Use a method that learns from dialogues, another voice than human, "
             "executor: local"
         )
+    if condition.row.one_writer:
+        raise ValueError(
+            f"conditions.{condition_name}.memory: {condition.memory!r}: who writes a script reads no memory. "
+            "Leave it out, or use another partition than script"
+        )
+    others = {"overspecified", "false_premise"} & experiment.tasks.train.keys()
+    if others and len(experiment.tasks.train) > 1:
+        raise ValueError(
+            f"conditions.{condition_name}.memory: {condition.memory!r} with tasks.train.{min(others)}: a problem's "
+            f"{min(others)} twin has other words, and might be remembered with its answer. Leave either out"
+        )
 
 
 def _check_beginning(experiment: Fields, condition_name: str) -> None:

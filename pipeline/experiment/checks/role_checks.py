@@ -54,7 +54,8 @@ def check_roles(experiment: Fields) -> None:
 
 def _check_demonstrated(experiment: Fields) -> None:
     for name, each in experiment.conditions.items():
-        shown = experiment.partner.prompts == "demonstrated" and each.voice == "model" and each.partition == "key"
+        shown = experiment.partner.prompts == "demonstrated" and each.voice == "model"
+        shown &= each.partition in ("key", "mindreader")
         if shown and (each.reveal or each.disclosure != "on_request"):
             key, value = ("reveal", "true") if each.reveal else ("disclosure", each.disclosure)
             raise ValueError(

@@ -19,6 +19,7 @@ from functools import lru_cache
 
 from pipeline.core.readings import PartnerReading, StudentReading, YesNo
 from pipeline.core.schema import Choice
+from pipeline.reading.attempt import JUDGES
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.protocol import TurnToRead
 from pipeline.reading.sentences import content_words, sentences
@@ -33,6 +34,7 @@ _SUPPOSES = re.compile(r"^(?:and |but |so )?(?:if|what if|suppose|imagine|assume
 _REQUEST = re.compile(r"\b(?:tell me|let me know|give me|(?:need|want|like) to know|please)\b", re.I)
 _ANSWER = re.compile(r"\banswer is (.+?)[.!?]*$", re.I)
 _OPEN = re.compile(r"\b(?:what|which|where|who|whose|why|how)\b", re.I)
+_ASKS_OPENLY = re.compile(rf"(?:(?:and|but|so|then|okay|well),? )?{_OPEN.pattern}(?! (?:about|not)\b)", re.I)
 _YES, _NO = (
     re.compile(r"(?:yes|yeah|yep)\b", re.I),
     re.compile(r"(?:no|nope|nah)\b(?! (?:idea|information|clue))", re.I),
@@ -66,8 +68,10 @@ def _questions(turn: TurnToRead, reading: StudentReading, whether: frozenset[str
         if named := [name for name in choice.attributes if _stands(name, part.replace("color", "colour"))]:
             wanted = _facts_on(named, turn, of_others)
             asks, other = asks | wanted, other or not wanted
-        elif not of_others and content_words(part) - {"one"} <= content_words(sentences(turn.question)[-1]):
-            repeats = True
+        elif not of_others and (words := content_words(part) - {"one"}) <= content_words(sentences(turn.question)[-1]):
+            # "Where is it?" and "What can you tell me?" have no word that says which they are.
+            repeats |= bool(words) or not reading.generic_request
+            unknown += [part] if not words and reading.generic_request else []
         else:
             unknown.append(part)
     if not unknown:
@@ -169,8 +173,10 @@ def _or_between(values: list[str], sentence: str) -> bool:
 def _put_forward(sentence: str, choice: Choice) -> str | None:
     if _SAYS_NOT.search(sentence) or _SUPPOSES.search(sentence):
         return None
+    if sentence.endswith("?") and _ASKS_OPENLY.match(sentence):
+        return None
     names = _names(sentence, choice)
-    if not names and (said := _ANSWER.search(sentence)):
+    if not names and (said := _ANSWER.search(sentence)) and not JUDGES.fullmatch(said[1]):
         return _settled(said[1], choice)  # what is no option is an attempt, too, and a wrong one
     return names[0] if len(names) == 1 else None
 

@@ -22,7 +22,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.readings import Feedback, PartnerReading, Reveals, Stance, StudentReading
 from pipeline.core.resources import shipped
 from pipeline.core.schema import Fact
-from pipeline.reading.attempt import as_written, said_numbers
+from pipeline.reading.attempt import JUDGES, as_written, said_numbers
 from pipeline.reading.attempt import attempt as attempt_by_rule
 from pipeline.reading.embedded_world.partner_rules import off_role
 from pipeline.reading.embedder import installed_model
@@ -288,8 +288,8 @@ def _in_words(said: str) -> str | None:
     """A name without signs around it, and without what is said of it; of an option with its letter the letter."""
     name = said.replace("**", "").strip(_SIGNS)
     name = (boxed[1] if (boxed := _BOXED.fullmatch(name)) else name).strip(_SIGNS)
-    if _SAYS_UNKNOWN.match(name):
-        return None
+    if _SAYS_UNKNOWN.match(name) or JUDGES.fullmatch(name) or re.search(r"\bor\b", name, re.I):
+        return None  # a network decides what it is
     letter = _LETTER.fullmatch(name)
     return plain_name(letter[1] if letter else name) or None
 

@@ -11,6 +11,7 @@ from tests.builders import small_experiment
 
 FACTS = {"partition": "facts"}
 TEACHER = FACTS | {"voice": "model"}
+REMEMBERS = {"memory": "uniform", "remembers": "a"}
 SIBLINGS = {"siblings": 2}
 
 
@@ -53,6 +54,21 @@ SIBLINGS = {"siblings": 2}
     (
         {"conditions": {"a": FACTS | {"regime": "shuffled"}, "b": FACTS | {"regime": "shuffled", "speaker": "a"}}},
         r"conditions\.b\.speaker: 'a' must be trained before 'b' is built, but regime: 'shuffled' needs all datasets",
+    ),
+    (
+        {
+            "conditions": {"a": FACTS, "b": TEACHER | {"partition": "script"} | REMEMBERS},
+            "memory": {"embedder": "m"},
+        },
+        r"conditions\.b\.memory: 'uniform': who writes a script reads no memory",
+    ),
+    (
+        {
+            "conditions": {"a": FACTS, "b": FACTS | REMEMBERS},
+            "memory": {"embedder": "m"},
+            "tasks": {"train": {"full": 4, "false_premise": 4}},
+        },
+        r"conditions\.b\.memory: 'uniform' with tasks\.train\.false_premise: a problem's false_premise twin",
     ),
     ({"engine": {"url": "http://127.0.0.1:9/v1"}}, "Set kind: openai, or leave url out"),
 ])  # fmt: skip

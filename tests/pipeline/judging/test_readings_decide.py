@@ -186,3 +186,14 @@ def test_the_value_of_a_turn_counts_what_was_read():
     prices = TurnValues(siblings=2, question_price=0.5)
     assert turn_value(branch, 0, prices) == (0.5, 1, 20, 1)
     assert [answer_value(branch, i) for i in (0, 1)] == [0, 1]
+
+
+def test_a_rule_is_held_to_what_it_heard_and_a_model_to_the_metrics_reader():
+    narrow, wide = StudentReading(asks=frozenset("a")), StudentReading(asks=frozenset("ac"))
+    asked, told = said(narrow, GIVE)
+    turns = (asked.model_copy(update={"heard": wide}), told)
+    kinds = {
+        voice: [each.kind for each in violations(talk(narrow, GIVE, voice=voice).model_copy(update={"turns": turns}))]
+        for voice in ("rule", "model")
+    }
+    assert kinds == {"rule": [], "model": ["disclosure"]}

@@ -47,6 +47,7 @@ def experiment(out: Path) -> Experiment:
     conditions = {
         "facts": {"partition": "facts"}, "volunteer": {"partition": "facts", "disclosure": "volunteer"},
         "again": {"partition": "facts", "learns_from": "facts"}, "erring": {"partition": "facts", "manner": "erring"},
+        "chatter": {"partition": "facts", "disclosure": "chatter"},
         "peer": {"partition": "symmetric"}, "solo": {"partition": "solo"}, "answer": {"partition": "answer"},
     }  # fmt: skip
     tasks = {"source": "posed", "path": "posed.jsonl"}

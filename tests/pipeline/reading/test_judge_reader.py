@@ -58,6 +58,16 @@ def test_json_by_the_schema_is_a_reading_also_behind_thoughts():
     assert read(told, "partner") == PartnerReading(tells=frozenset({"f1"}), reveals="derivable", done=True)
 
 
+def test_a_program_is_read_off_the_turn_and_an_empty_attempt_is_none():
+    said = json.loads(ASKS)
+    assert read(json.dumps(said | {"attempt": " "})) == StudentReading(asks=frozenset({"f1"}))
+    code = TurnToRead(
+        party="student", text="Just return sorted(xs).", question="Write `sort_down`.", facts=FACTS, entry="sort_down"
+    )
+    reader = JudgeReader(Says(json.dumps(said | {"attempt": "return sorted(xs)"})))
+    assert asyncio.run(reader.student([code])) == [StudentReading(asks=frozenset({"f1"}))]
+
+
 @pytest.mark.parametrize("answer", ["\\frac{1}{2}", "{1, 2}", "}"])
 def test_braces_inside_a_text_of_it_end_no_object(answer: str):
     said = json.loads(ASKS) | {"attempt": answer}

@@ -214,6 +214,21 @@ def test_the_request_for_the_next_step_asks_for_no_fact_whatever_the_reader_says
         assert does.other_question and not (does.asks or does.repeats_question or does.generic_request)
 
 
+@pytest.mark.parametrize(
+    "text", ["What is in the small red jar?", "Why do you think it is the small red jar?", "Your answer is correct."]
+)
+def test_what_asks_about_an_option_or_judges_an_answer_puts_none_forward(text):
+    assert student(text).attempt is None and partner("Hm.", text).attempt is None
+    assert student("What about the small red jar?").attempt == "the small red jar"
+
+
+def test_a_question_without_a_word_of_its_own_is_what_the_reader_says():
+    turn = measured(TASK, [Turn(party="student", text="What can you tell me?")], 0)
+    asks = student_on_options(turn, StudentReading(generic_request=True))
+    assert asks.generic_request and not asks.repeats_question
+    assert student_on_options(turn, StudentReading()).repeats_question
+
+
 @pytest.mark.parametrize("text", ["What am I missing?", "How big is it?", "Is Omar's jar red?"])
 def test_a_question_in_other_words_is_what_the_reader_says_and_always_one(text):
     turn = measured(TASK, [Turn(party="student", text=text)], 0)

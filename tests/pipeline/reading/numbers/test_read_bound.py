@@ -126,8 +126,10 @@ def test_yes_to_such_a_question_is_no_verdict() -> None:
 
 def test_a_verdict_on_an_answer_stays_one_whatever_is_asked_beside_it() -> None:
     asked = Turn(party="student", text="The answer is 42. Is it even?")
-    turn = TurnToRead(party="partner", text="Yes, that is right.", before=(asked,), **TURN)
-    assert partner_on_bounds(turn, PartnerReading(feedback="right")) == PartnerReading(feedback="right")
+    by_a_network = Turn(party="student", text="I think 42 pens. Is it even?", heard=StudentReading(attempt="42"))
+    for said in (asked, by_a_network):
+        turn = TurnToRead(party="partner", text="Yes, that is right.", before=(said,), **TURN)
+        assert partner_on_bounds(turn, PartnerReading(feedback="right")) == PartnerReading(feedback="right")
 
 
 def test_the_closed_reader_hears_it() -> None:
