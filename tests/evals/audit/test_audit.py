@@ -252,9 +252,14 @@ def test_nearly_the_same_words_are_a_near_duplicate_and_other_numbers_are_not(
         rows.append(row(1))
         say(rows[-1], 0, rows[-1]["messages"][0]["content"].replace("Let us look at it.", opening))
     checks = audited(tmp_path, rows, embeds=True)
-    (near,) = [one for one in checks["duplicates"].findings if "nearly" in one.what]
+    near, across = [one for one in checks["duplicates"].findings if "nearly" in one.what]
     assert near.verdict == "fail" and near.rate is not None
     assert near.rate.value * near.rate.n == pytest.approx(3)
+    assert across.verdict == "pass"
+    rows[-1] |= {"split": "test"}
+    near, across = [one for one in audited(tmp_path, rows, embeds=True)["duplicates"].findings if "nearly" in one.what]
+    assert across.verdict == "fail" and across.rate is not None
+    assert across.rate.value * across.rate.n == pytest.approx(1)
 
 
 def test_two_conditions_of_different_size_are_out_of_balance(tmp_path: Path) -> None:
