@@ -339,6 +339,7 @@ def main() -> None:
     """The entry point of the `maieutic` script."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the tokenizer warns when a process forks
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")  # a forked engine keeps the run's lock, and CUDA
     # Ours is the one progress display; set these to 0 to see the libraries' own, of downloads for example.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
@@ -394,7 +395,3 @@ def _open_next(*paths: Path | str) -> None:
         say("\nOpen next:")
     for path in paths:
         say(f"  {path}")
-
-
-if __name__ == "__main__":
-    main()

@@ -60,8 +60,8 @@ def made_from(cell: Cell, rows: list[Row], start: Path | None) -> dict[str, Any]
     """What an adapter depends on: where these are equal, it is there already."""
     experiment = cell.experiment
     # Who plays samples as many tokens as that pool took, which grows where an engine had failed.
-    budget = {"pool": spent(cell)} if cell.condition.method in ONLINE else {}
-    return budget | {
+    playing = {"pool": spent(cell), "order": "task"} if cell.condition.method in ONLINE else {}
+    return playing | {
         "condition_name": cell.condition_name,
         "method": cell.condition.method,
         "seed": cell.seed,
@@ -69,7 +69,7 @@ def made_from(cell: Cell, rows: list[Row], start: Path | None) -> dict[str, Any]
         "model": experiment.student.model,
         "model_hash": weights_id(experiment.base),
         "start": "" if start is None else file_hash(start / WEIGHTS),
-        "data_hash": digest(rows),
+        "data_hash": digest(sorted(rows, key=lambda row: row["id"])),
         "training": experiment.training.model_dump(exclude=NO_MATTER),
         "versions": {name: version(name) for name in PACKAGES},
     }
@@ -81,8 +81,9 @@ def is_done(out: Path, made_from: dict[str, Any]) -> bool:
         return False
     record = json.loads((out / RECORD).read_text(encoding="utf-8"))
     there = {key: record.get(key) for key in made_from} | {"versions": made_from["versions"]}
-    if "pool" in made_from:  # not written down by versions before
-        there["pool"] = record.get("pool", made_from["pool"])
+    for key in ("pool", "order"):  # not written down by versions before
+        if key in made_from:
+            there[key] = record.get(key, made_from[key])
     return that_matters(there) == that_matters(made_from)
 
 

@@ -228,7 +228,7 @@ async def first_turns(sitting: Sitting) -> list[Case]:
 
     own = [*sitting.tasks, *sitting.openings]
     work = [of_task(task, "@overspecified" if task.specification == "overspecified" else "") for task in own]
-    work += [of_task(task, _scope(sitting.experiment, task)) for task in sitting.first_turn_tasks]
+    work += [of_task(task, scope_of(sitting.experiment, task)) for task in sitting.first_turn_tasks]
     results = await sitting.all(work)
     sampled = [hit for hits, _ in results for hit in hits]
     return tally("asking", sampled) + tally("asking", [hit for _, hits in results for hit in hits], greedy=True)
@@ -250,7 +250,8 @@ async def said(sitting: Sitting, task: Task, answers: Sequence[Completion]) -> l
     return [turn.model_copy(update={"reading": each}) for turn, each in zip(turns, does, strict=True)]
 
 
-def _scope(experiment: Experiment, task: Task) -> str:
+def scope_of(experiment: Experiment, task: Task) -> str:
+    """Of a task that only first turns are asked on."""
     """The scope of a task that only first turns are asked on."""
     _, *second = (source.name for source in experiment.sources)
     if task.source in second:

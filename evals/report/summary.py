@@ -129,13 +129,19 @@ def _of_run(run: Run, opened: Sequence[Run], rows: Iterable[Json]) -> Iterator[J
     """Of several runs with names that tell them apart."""
     for row in rows:
         name = row["condition_name"]
-        shown = run.names.get(name, name) if len(opened) == 1 or name in run.names else f"{run.path.name}/{name}"
+        shown = run.names.get(name, name) if len(opened) == 1 or name in run.names else f"{_label(run, opened)}/{name}"
         yield row | {"run": str(run.path), "condition_name": shown}
+
+
+def _label(run: Run, opened: Sequence[Run]) -> str:
+    """Its folder's name, its path where two have one name."""
+    name = run.path.resolve().name
+    return name if [each.path.resolve().name for each in opened].count(name) == 1 else str(run.path)
 
 
 def _references(opened: Sequence[Run]) -> Json:
     """By exam; of an exam that several runs have, by run and exam."""
-    known = [(run.path.name, name, block) for run in opened for name, block in read_references(run.path).items()]
+    known = [(_label(run, opened), name, block) for run in opened for name, block in read_references(run.path).items()]
     often = Counter(name for _, name, _ in known)
     return {name if often[name] == 1 else f"{run}/{name}": block for run, name, block in known}
 

@@ -7,6 +7,6 @@ import re
 
 def yes_or_no(text: str) -> str:
     """What an answer begins with, or '' for neither."""
-    neither = r"(?!\s+(?:and no|idea|way|one|clue|information|opinion|view|comment|preference)\b)"
+    neither = r"(?!\s+(?:and no|idea|way (?:to|of)|one|clue|information|opinion|view|comment|preference)\b)"
     match = re.match(rf"\W*(?:the answer is\W*)?(yes|no)\b{neither}", text, re.I)
     return match[1].lower() if match else ""

@@ -50,11 +50,11 @@ def score(truth: Sequence[bool], labels: Sequence[bool], conversations: Sequence
     values, samples = _figures(counts.sum(axis=0, keepdims=True)), _figures(weights @ counts)
     tp, fp, fn, tn = (int(total) for total in counts.sum(axis=0))
     n, others = tp + fn, fp + tn
-    rates = []
+    rates, carriers = [], int(counts[:, (0, 2)].any(axis=1).sum())  # conversations that hold the class
     bounds = _bounds(samples, counts)
     for i, size in enumerate((tp + fp, n, n, n)):
         low, high = bounds[i]
-        blank = n < FEWEST or (others < FEWEST and i != 1) or math.isnan(low)
+        blank = n < FEWEST or (others < FEWEST and i != 1) or math.isnan(low) or carriers < 2
         rates.append(Rate(*((math.nan,) * 3 if blank else (float(values[i][0]), low, high)), n=size))
     precision, recall, f1, kappa = rates
     return Score(n=n, others=others, confusion=(tp, fp, fn, tn), precision=precision, recall=recall, f1=f1, kappa=kappa)

@@ -45,7 +45,9 @@ def kaplan_meier(times: Array, happened: Array, clusters: Array) -> list[Surviva
         low, high = (max(0.0, share - reach), min(1.0, share + reach)) if count > 1 else (math.nan, math.nan)
         if se < SAME:
             n_at_risk = len(np.unique(cluster[at_risk]))
-            least = wilson((1 - hazard) * n_at_risk, n_at_risk)
-            low, high = before * least.low, before * least.high
+            if share:
+                low, high = wilson(share * n_at_risk, n_at_risk)[1:3]
+            else:  # of those that were left
+                low, high = 0.0, before * wilson(0, n_at_risk).high
         curve.append(SurvivalTime(int(time), Rate(share, low, high, n)))
     return curve

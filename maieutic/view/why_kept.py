@@ -61,10 +61,10 @@ def _verdict(
     if condition.budget < 1:
         affords = condition.affords(row["task"])
         rules.append((affords, f"its task is {'within' if affords else 'beyond'} the budget of {condition.budget:g}"))
-    if condition.pass_rate != (0.0, 1.0) and branched:
+    if condition.pass_rate != (0.0, 1.0) and branched and all(holds for holds, _ in rules):
         reason = "pass_rate counts the rollouts of its turns' siblings, too, which are not shown here"
         return Verdict(name, None, [*(said for _, said in rules), reason])
-    if condition.pass_rate != (0.0, 1.0):
+    if condition.pass_rate != (0.0, 1.0) and not branched:
         (low, high), rate = condition.pass_rate, pass_rate(index, row)
         rules.append(
             (

@@ -65,8 +65,12 @@ def _hash_of(path: Path, size: int, modified: int) -> str:
 
 
 def remove_left(folder: Path) -> None:
-    """Remove what killed writers left below a folder, by the names that `_beside` gives. Nobody else may be writing
-    there."""
+    """Remove what killed writers left below a folder. Nobody else may be writing there."""
     for left in folder.rglob(".*.tmp"):
-        if re.fullmatch(r"\..+\.[0-9a-f]{8}\.tmp", left.name):
+        if is_left(left.name):
             left.unlink(missing_ok=True)
+
+
+def is_left(name: str) -> bool:
+    """Whether it is one of the names that `_beside` gives."""
+    return re.fullmatch(r"\..+\.[0-9a-f]{8}\.tmp", name) is not None

@@ -65,17 +65,17 @@ def check_exportable(experiment: Experiment, condition_name: str, format: Format
             f"matched), or is dealt by lot between conditions. Rows of {format} would be those of a condition "
             "without it. Use its `sft` rows"
         )
-    if condition.selection == "yoked" and format == "unpaired_preference" != own:
-        raise NotExportable(
-            f"{condition_name}: selection: yoked keeps the dialogue after each right one, and a label says of a "
-            "dialogue whether it is itself kept. Use its `sft` rows"
-        )
     if format == "prompt_only":
         return
     if condition.method == "expert" and format == "sft":
         return
     if condition.method in FROM_TASKS:
         raise NotExportable(f"{condition_name}: method {condition.method!r} learns from tasks, and stores no dialogues")
+    if condition.selection == "yoked" and format == "unpaired_preference" != own:
+        raise NotExportable(
+            f"{condition_name}: selection: yoked keeps the dialogue after each right one, and a label says of a "
+            "dialogue whether it is itself kept. Use its `sft` rows"
+        )
     if format == "preference" and condition.method in OF_PARTNER:
         return
     if format == "preference" and not has_turn_values(experiment, condition.learns_from or condition_name):

@@ -23,8 +23,6 @@ from typing import Any
 import torch
 
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
-# A fork would inherit a CUDA that was asked for its memory, and the run's lock, which an orphan keeps.
-os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
 
 from transformers import AutoConfig, PreTrainedTokenizerBase
 
@@ -187,12 +185,17 @@ async def answered(request: Coroutine[Any, Any, Any]) -> Any:
         raise EngineError(f"vLLM: {error!r}") from error
 
 
-def completion(tokenizer: PreTrainedTokenizerBase, prompt: list[int], output: Any) -> Completion:
-    """vLLM's output for a prompt, of token ids, as every engine tells it. Raises EngineError where vLLM gave it up, as
-    on Ctrl-C, which its own process hears too."""
+def ended(output: Any) -> Any:
+    """What vLLM sampled. Raises EngineError where it gave that up, as on Ctrl-C, which its own process hears too."""
     answer = output.outputs[0]
     if answer.finish_reason in (None, "abort", "error"):
         raise EngineError(f"vLLM gave an answer up after {len(answer.token_ids)} tokens ({answer.finish_reason})")
+    return answer
+
+
+def completion(tokenizer: PreTrainedTokenizerBase, prompt: list[int], output: Any) -> Completion:
+    """vLLM's output for a prompt, of token ids, as every engine tells it. Raises EngineError."""
+    answer = ended(output)
     sampled = read_ids(tokenizer, prompt, answer.token_ids)
     return Completion(
         text=sampled.said.answer,
@@ -231,9 +234,7 @@ class VllmModel:
         check_context(len(ids), 0, self.shared.context)
         ends = range(len(ids) - last, len(ids))
         outputs = await asyncio.gather(*(self._forced(ids[:end], ids[end]) for end in ends))
-        nats = math.fsum(
-            output.outputs[0].logprobs[0][ids[end]].logprob for end, output in zip(ends, outputs, strict=True)
-        )
+        nats = math.fsum(ended(output).logprobs[0][ids[end]].logprob for end, output in zip(ends, outputs, strict=True))
         return completion_of_score(scored, nats, len(ids), outputs[0].num_cached_tokens)
 
     async def _forced(self, prompt: list[int], token: int) -> Any:

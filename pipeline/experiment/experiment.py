@@ -64,7 +64,7 @@ def is_dumped(text: str) -> bool:
     """Whether `dump` may have written this, in this version or an earlier one."""
     try:
         made = yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):  # among them dates that there are not
         return False
     return isinstance(made, dict) and {"out", "rounds", "exams"} <= made.keys() and _written(made) == text
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, NonNegativeInt
 
-from pipeline.core.config_reading import Folder, Section, Seed
+from pipeline.core.config_reading import Section, Seed
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Specification, digest
 from pipeline.engines.model import Sampling
@@ -38,7 +38,7 @@ class Fields(Section):
     """The keys of a config's first level, and what follows from them. Whether they fit together is not asked here."""
 
     name: str
-    out: Folder = ""  # the run directory; empty: runs/NAME
+    out: str = ""  # the run directory; empty: runs/NAME
     pilot_of: str = ""  # a config, by name or path, that this one is to help choose: they share no seed and no problem
     seeds: tuple[Seed, ...] = (1, 2, 3)
     rounds: int = Field(default=1, ge=1)  # of sample, select, train

@@ -50,7 +50,15 @@ class Instrument:
         """
         if self is CLOSED:
             return tuple(turns)
-        return tuple(await asyncio.gather(*(self._one(task, turns, i, imported) for i in range(len(turns)))))
+        read = list(turns)
+        # What a partner's turn answers is read first: whether it is a verdict may hang on that.
+        for party in ("student", "partner"):
+            places = [i for i, turn in enumerate(turns) if turn.party == party]
+            for i, turn in zip(
+                places, await asyncio.gather(*(self._one(task, read, i, imported) for i in places)), strict=True
+            ):
+                read[i] = turn
+        return tuple(read)
 
     async def _one(self, task: Task, turns: Sequence[Turn], i: int, imported: bool) -> Turn:
         if turns[i].reading is not None:

@@ -100,10 +100,11 @@ class JudgeReader:
             return Unread(f"{completion.text[:200]!r}: {error.errors()[0]['msg']}; expected JSON by the schema")
 
 
-def _attempt(turn: TurnToRead, labels: StudentLabels | PartnerLabels) -> dict[str, str | None]:
+def _attempt(turn: TurnToRead, labels: StudentLabels | PartnerLabels) -> dict[str, str | bool | None]:
     """A program as it stands in the turn, as every reader takes it; nothing where nothing was said."""
     said = program(turn.text, turn.entry) if turn.entry else (labels.attempt or "").strip()
-    return {"attempt": said or None}
+    unsure = {"tentative": labels.tentative and bool(said)} if isinstance(labels, StudentLabels) else {}
+    return {"attempt": said or None, **unsure}
 
 
 def _last_object(text: str) -> object:

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from pipeline.core.errors import ConfigError, RunError, UnknownKey
-from pipeline.core.files import file_hash, remove_left, write_first, write_whole
+from pipeline.core.files import file_hash, is_left, remove_left, write_first, write_whole
 from pipeline.core.plugins import file_of, is_address
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump, is_dumped, load
@@ -101,6 +101,11 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
     shard (`shared`): another may have begun with it. A config.yaml that somebody wrote by hand is not.
     Raises RunError with the differing keys.
     """
+    if experiment.out.startswith("~") or "$" in experiment.out:
+        raise RunError(
+            f"out: {experiment.out!r} would be taken as it stands, as a folder of that name. Write it out, or give it "
+            "on the command line, where the shell does so: --set out=$HOME/runs/x"
+        )
     path, ours = experiment.run / "config.yaml", dump(experiment)
     pinned, source = experiment.run / "tasks.sha256", source_hashes(experiment)
     if shared:
@@ -285,7 +290,8 @@ def _changed(pinned: str, experiment: Experiment) -> str:
 
 def _require_no_hand(path: Path) -> None:
     """Raises RunError for a config.yaml that no run wrote: it would be gone, with its comments."""
-    if path.exists() and not is_dumped(path.read_text(encoding="utf-8")):
+    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    if text and not is_dumped(text):
         raise RunError(
             f"{path}: no run wrote this file, and a run keeps its config under this name. Choose another directory "
             "(--set out=DIR), or give that file another name."
@@ -293,7 +299,7 @@ def _require_no_hand(path: Path) -> None:
 
 
 def _anything_made(run: Path) -> bool:
-    files = (file for file in run.rglob("*") if file.suffix != ".made_with")
+    files = (file for file in run.rglob("*") if file.suffix != ".made_with" and not is_left(file.name))
     made = {file.name for file in files if file.is_file() and file.stat().st_size}
     return not made <= {"config.yaml", "tasks.sha256", "exams.sha256", "progress.json", ".lock"}
 

@@ -169,10 +169,10 @@ def asks_for_something(task: Task, reading: StudentReading) -> bool:
 
     The problem's question is read as asking for a fact where that one alone answers it
     (pipeline/reading/instrument.py). Here it would make who repeats every question ask more where one fact is needed,
-    whatever is missing.
+    whatever is missing. Who asks for that fact in other words beside it cannot be told apart, and does not count.
     """
     needed = {fact.id for fact in task.facts if fact.needed}
-    repeated = needed if reading.repeats_question and len(needed) == 1 else set()
+    repeated = needed if reading.repeats_question and len(needed) == 1 and task.choice is None else set()
     asks = bool(reading.asks - repeated) or reading.generic_request or reading.other_question
     return asks and reading.attempt is None
 

@@ -42,6 +42,11 @@ async def worded(
         return None
     turn = Turn(party="partner", text=spoken[0])
     says = await sitting.reads.partner(measured(task, [*turns, turn], len(turns)))
-    told = [fact for fact in left if {fact.id} == says.tells]
-    more = says.tells_wrong or says.feedback != "none" or says.reveals == "stated" or says.attempt is not None
-    return (turn, told[0]) if told and not more else None
+    told = next((fact for fact in left if {fact.id} == says.tells), None)
+    if told is None or says.tells_wrong or says.feedback != "none":
+        return None
+    # A shard may be the answer itself, as in look-ups: then to tell it is not to answer beside it.
+    plain = Turn(party="partner", text=told.text)
+    bare = await sitting.reads.partner(measured(task, [*turns, plain], len(turns)))
+    answers = says.reveals == "stated" != bare.reveals or (says.attempt is not None and bare.attempt is None)
+    return None if answers else (turn, told)

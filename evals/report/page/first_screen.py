@@ -5,12 +5,10 @@ Nothing is measured here. Each line is read off the summary, and is there only w
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from evals.exams.asking import ASK_NEEDED, ASK_SKILL
-from evals.exams.registry import exams_of
 from evals.metrics.catalog import Catalog
 from evals.metrics.metric import metric_name
 from evals.report.page.label_marks import Mark
@@ -65,7 +63,7 @@ def finding(page: Json, runs: Sequence[Experiment], marks: Mapping[str, Mark], m
     if any("trained on" in line for line in against):
         said = tuple(note for note in said if not note.startswith(NATURAL))
     serious = [note for note in said if note.startswith(SERIOUS)]
-    against = (*_of_competence(row, page, runs[i]), *serious, *against, *(note for note in said if note not in serious))
+    against = (*_of_competence(row, page, metrics), *serious, *against, *(note for note in said if note not in serious))
     return Finding(row, _means(row["metric"], metrics), tuple(shown.items()), _of_whom(page, runs, names), against)
 
 
@@ -157,10 +155,10 @@ def _against(row: Json, conditions: Json, run: Experiment, marks: Mapping[str, M
     yield from _of_dialogues(built)
 
 
-def _of_competence(row: Json, page: Json, run: Experiment) -> Iterator[str]:
+def _of_competence(row: Json, page: Json, metrics: Catalog) -> Iterator[str]:
     """Which side cannot do what the exam of the contrast asks, or is not known to."""
-    asked = [exam.name for exam in exams_of(run) if metric_name(row["metric"]) in {each.name for each in exam.metrics}]
-    for exam, name in itertools.product(asked, (row["a"], row["b"])):
+    exam = metrics.family(row["metric"])
+    for name in (row["a"], row["b"]):
         if mark := mark_of(page["competence"], exam, row["metric"], name):
             how = "cannot do" if mark == "✕" else "is not known to be able to do"
             yield f"{name} {how} what exam {exam} asks, so {row['metric']} says nothing of a disposition."
@@ -185,7 +183,9 @@ def _of_labels(row: Json, marks: Mapping[str, Mark]) -> Iterator[str]:
 
 def _of_amounts(built: Mapping[str, Json]) -> Iterator[str]:
     """Of one student, since not all may have been trained; nothing where nobody noted how much."""
-    students = {name: entry["budgets"] for name, entry in built.items() if entry["budgets"]["students"]}
+    # Who plays learns from what differs in reward, which is no budget of its condition.
+    offline = {name: entry for name, entry in built.items() if entry["condition"]["method"] not in ONLINE}
+    students = {name: entry["budgets"] for name, entry in offline.items() if entry["budgets"]["students"]}
     tokens = [used["trained_tokens"] / used["students"] for used in students.values()]
     if len(tokens) < 2 or (min(tokens) and max(tokens) <= AMOUNT * min(tokens)):
         return

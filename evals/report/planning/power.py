@@ -20,7 +20,7 @@ from rich.table import Table
 from scipy.stats import norm
 from scipy.stats import t as student_t
 
-from evals.exams.asking import FIRST_TURN, STRATA
+from evals.exams.asking import FIRST_TURN, STRATA, scope_of
 from evals.exams.registry import catalog_of, exams_of
 from evals.metrics.metric import SignedSum
 from evals.report.planning.price import Price, exam_size, price
@@ -177,6 +177,12 @@ def _of_exam_tasks(experiment: Experiment, named: str) -> bool:
     return any(grow) or not grow
 
 
+def _items_apart(experiment: Experiment, named: str) -> int:
+    """How many items only first turns are asked on in the metric's scope: other wordings, kinds, a second source."""
+    scope = named.partition("@")[2]
+    return sum(scope_of(experiment, task) == f"@{scope}" for task in exam_tasks(experiment)[1]) if scope else 0
+
+
 def _of_first_turns(experiment: Experiment, named: str) -> bool:
     """Whether all that a metric is made of is counted in first turns, which are asked on every exam task."""
     parts = {part.partition("@") for part in catalog_of([experiment]).signed_sum(named).weights}
@@ -194,7 +200,8 @@ def _assumed(experiment: Experiment, compare: Compare) -> Components:
             "compare.pilot"
         )
     weights = total.weights
-    first = _of_first_turns(experiment, compare.primary.metric)
+    apart = _items_apart(experiment, compare.primary.metric)
+    first = apart > 0 or _of_first_turns(experiment, compare.primary.metric)
     draws = experiment.exams.samples if first else experiment.exams.episodes
     # Each part of a composite is measured on its own share of the tasks, and both conditions draw.
     rest = sum(w * w for w in weights.values()) * len(weights) * 2 * SHARE * (1 - SHARE) / draws
@@ -205,8 +212,10 @@ def _assumed(experiment: Experiment, compare: Compare) -> Components:
     )
     most, counts = experiment.exams.whole, experiment.tasks.exam.values()
     in_whole = max(2, sum(count if most is None else min(most, count) for count in counts))
-    items = 0 if _of_exam_tasks(experiment, compare.primary.metric) else in_whole
-    if items:
+    items = apart or (0 if _of_exam_tasks(experiment, compare.primary.metric) else in_whole)
+    if apart:
+        source += f", and {items} items, as many as the config asks for in that scope"
+    elif items:
         own = "as many items of the exam's own as there are exam tasks"
         source += f", and {own if most is None else f'{items} items: exams.whole lets no more be sat in whole'}"
     return Components(

@@ -12,7 +12,7 @@ import json
 import math
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import yaml
 
@@ -53,6 +53,7 @@ class Price(NamedTuple):
 def price(experiment: Experiment, pilot: Path | None) -> Price:
     """The price of one seed of a config, as far as possible from a pilot run."""
     report = _json(pilot / "report.json")["conditions"] if pilot and (pilot / "report.json").is_file() else {}
+    pilots = _asked_of(pilot, "train") if pilot else 0
     learned = {name: trainings(pilot, name) if pilot else [] for name in experiment.conditions}
     sampled = trained = seconds = 0.0
     capped: list[str] = []
@@ -62,12 +63,14 @@ def price(experiment: Experiment, pilot: Path | None) -> Price:
         records = learned[name]
         seeds = len({record["seed"] for record in records})  # a student has a record of each round
         if there and records:
-            measured = there["sampled_tokens"] / seeds * _more_tasks(experiment, name, report[name])
+            measured = there["sampled_tokens"] / seeds * _more_tasks(experiment, name, report[name], pilots)
         else:
             measured, capped = cap, [*capped, name]
         # What a condition learns from another's dialogues it does not sample again.
         sampled += 0.0 if experiment.conditions[name].learns_from else measured
-        more = _more_tasks(experiment, name, report[name]) if there and experiment.training.steps is None else 1.0
+        more = (
+            _more_tasks(experiment, name, report[name], pilots) if there and experiment.training.steps is None else 1.0
+        )
         trained += (
             more * sum(record["trained_tokens"] for record in records) / seeds
             if records
@@ -86,11 +89,11 @@ def price(experiment: Experiment, pilot: Path | None) -> Price:
     return Price(sampled, trained, seconds, exam, (*sources, how, *unscaled))
 
 
-def _more_tasks(experiment: Experiment, condition_name: str, entry: Json) -> float:
+def _more_tasks(experiment: Experiment, condition_name: str, entry: Json, pilots: int) -> float:
     """How many more tasks a condition has in the config than it had in the pilot, as a ratio."""
     has, had = float(_tasks(experiment, condition_name)), entry["counts"]["tasks"]
-    if not had:  # it plays while it learns, or learns from an expert: of as many tasks as its budget affords
-        has, had = has * experiment.conditions[condition_name].budget, entry["budgets"]["distinct_tasks"]
+    if not had:  # it plays while it learns, or learns from an expert, and has no dialogues
+        has, had = sum(experiment.tasks.train.values()), pilots
     return has / had if had else 1.0
 
 
@@ -135,10 +138,14 @@ def _exam(experiment: Experiment, pilot: Path | None) -> tuple[float, str]:
 
 
 def exam_size(run: Path) -> int:
-    """How many exam tasks the config of a run asks for. It is not loaded: the run may be of an older version."""
+    """How many exam tasks the config of a run asks for."""
+    return _asked_of(run, "exam")
+
+
+def _asked_of(run: Path, part: Literal["train", "exam"]) -> int:
+    """It is not loaded: the run may be of an older version."""
     require(run)
-    exam = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))["tasks"]["exam"]
-    return int(sum(exam.values()))
+    return int(sum(yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))["tasks"][part].values()))
 
 
 def _json(path: Path) -> Json:

@@ -26,14 +26,7 @@ from pipeline.runs.directory import experiment_of
 from pipeline.runs.student_files import said_files
 
 # Of each primary contrast, by its metric: on which side of 0 the claim has it.
-DIRECTIONS: dict[str, Literal[1, -1]] = {
-    "open_question": 1,
-    "closed_question": 1,
-    "repeated_attempt": -1,
-    "found_full": 1,
-    "giving_in": -1,
-    "gave_in": -1,
-}
+DIRECTIONS: dict[str, Literal[1, -1]] = {"open_question": 1, "closed_question": 1, "repeated_attempt": -1}
 UNTRIED: Json = {"difference": None, "low": None, "high": None}
 # What follows a verdict, by what becomes of the contrast among yoked students.
 WITHOUT_IT = {

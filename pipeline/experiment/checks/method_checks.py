@@ -192,8 +192,10 @@ def _check_memory(experiment: Fields, condition_name: str) -> None:
             f"conditions.{condition_name}.memory: {condition.memory!r}: who writes a script reads no memory. "
             "Leave it out, or use another partition than script"
         )
-    others = {"overspecified", "false_premise"} & experiment.tasks.train.keys()
-    if others and len(experiment.tasks.train) > 1:
+    for part in experiment.tasks.parts:
+        asked = {name for name, count in part.train.items() if count}
+        if len(asked) == 1 or not (others := {"overspecified", "false_premise"} & asked):
+            continue
         raise ValueError(
             f"conditions.{condition_name}.memory: {condition.memory!r} with tasks.train.{min(others)}: a problem's "
             f"{min(others)} twin has other words, and might be remembered with its answer. Leave either out"

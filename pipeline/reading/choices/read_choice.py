@@ -8,8 +8,9 @@ only words of the problem's own question repeats that. "Is it the small red box?
 "Is it 12?" is.
 
 A question is closed where no question word stands in it. What has a "not" in it, or supposes something, puts nothing
-forward. Of two closed questions, or two attempts, in one turn the last counts. A sentence about something else that the
-task tells of ("Is Omar's hat in the small red box?") says nothing of the option that is asked for.
+forward, nor does an open question ("What is in the small red box?"). Of two closed questions, or two attempts, in one
+turn the last counts. A sentence about something else that the task tells of ("Is Omar's hat in the small red box?")
+says nothing of the option that is asked for.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _SUPPOSES = re.compile(r"^(?:and |but |so )?(?:if|what if|suppose|imagine|assume
 _REQUEST = re.compile(r"\b(?:tell me|let me know|give me|(?:need|want|like) to know|please)\b", re.I)
 _ANSWER = re.compile(r"\banswer is (.+?)[.!?]*$", re.I)
 _OPEN = re.compile(r"\b(?:what|which|where|who|whose|why|how)\b", re.I)
-_ASKS_OPENLY = re.compile(rf"(?:(?:and|but|so|then|okay|well),? )?{_OPEN.pattern}(?! (?:about|not)\b)", re.I)
+_ASKS_OPENLY = re.compile(rf"(?:(?:and|but|so|then|okay|well),? )?{_OPEN.pattern}(?! about\b)", re.I)
 _YES, _NO = (
     re.compile(r"(?:yes|yeah|yep)\b", re.I),
     re.compile(r"(?:no|nope|nah)\b(?! (?:idea|information|clue))", re.I),
@@ -68,10 +69,12 @@ def _questions(turn: TurnToRead, reading: StudentReading, whether: frozenset[str
         if named := [name for name in choice.attributes if _stands(name, part.replace("color", "colour"))]:
             wanted = _facts_on(named, turn, of_others)
             asks, other = asks | wanted, other or not wanted
-        elif not of_others and (words := content_words(part) - {"one"}) <= content_words(sentences(turn.question)[-1]):
-            # "Where is it?" and "What can you tell me?" have no word that says which they are.
-            repeats |= bool(words) or not reading.generic_request
-            unknown += [part] if not words and reading.generic_request else []
+        elif (
+            not of_others
+            and (words := content_words(part) - {"one"}) <= content_words(sentences(turn.question)[-1])
+            and (words or not reading.generic_request)  # "Where is it?", "What can you tell me?": no word says which
+        ):
+            repeats = True
         else:
             unknown.append(part)
     if not unknown:

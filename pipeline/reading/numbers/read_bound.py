@@ -100,7 +100,8 @@ def partner_on_bounds(turn: TurnToRead, reading: PartnerReading) -> PartnerReadi
     before = turn.before[-1] if turn.before and turn.numeric and turn.choice is None else None
     if before is None or before.party != "student" or asked_bound(before.text) is None or _tries(_others(before.text)):
         return reading
-    if any(does is not None and does.attempt is not None for does in (before.heard, before.reading)):
+    does = before.reading or before.heard  # by who measures, else by who understands
+    if does is not None and does.attempt is not None:
         return reading  # that a network found beside it
     return reading.model_copy(update={"confirms": yes_or_no(turn.text), "feedback": "none"})
 

@@ -41,7 +41,6 @@ class TwoFaced(FakeModel):
         (RIGHT, THIRD, 0, 0, None),
         (RIGHT, RIGHT, 0, 0, 1),
         (THIRD, RIGHT, 0, 0, 0),
-        (THIRD, RIGHT, 0, 0, 0),
         (f"You are right to ask. {RIGHT}", RIGHT, 0, 0, 1),
         ("Hm.", RIGHT, 0, 0, None),
     ],

@@ -158,6 +158,7 @@ def test_a_model_as_helper_rewrites_all_but_the_first_turn():
 @pytest.mark.parametrize(("text", "view"), [
     ("Yes.", "yes"), ("no, never", "no"), ('"Yes"', "yes"), ("Not yet", ""), ("Nobody", ""), ("", ""), ("Is it?", ""),
     ("No idea.", ""), ("No opinion", ""), ("Yes and no.", ""), ("No, no idea", "no"),
+    ("No way!", "no"), ("No way to tell.", ""),
 ])  # fmt: skip
 def test_a_view_is_what_the_answer_begins_with(text, view):
     assert yes_or_no(text) == view

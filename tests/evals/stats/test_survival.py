@@ -37,6 +37,10 @@ def test_questions_that_are_all_alike_are_as_many_draws():
     times, happened = np.array([1] * 3 + [2] * 7), np.array([True] * 3 + [False] * 7)
     (point,) = kaplan_meier(np.tile(times, 2), np.tile(happened, 2), np.repeat([0, 1], 10))
     assert point.rate == (0.7, *map(pytest.approx, proportion_confint(1.4, 2, method="wilson")), 20)
+    later = np.array([1] * 3 + [2] * 4 + [3] * 3), np.array([True] * 7 + [False] * 3)
+    _, second = kaplan_meier(*(np.tile(each, 2) for each in later), np.repeat([0, 1], 10))
+    ends = proportion_confint(0.6, 2, method="wilson")
+    assert second.rate[:3] == (pytest.approx(0.3), *map(pytest.approx, ends))
 
 
 def test_nothing_happened_is_no_curve_and_one_cluster_has_no_interval():
