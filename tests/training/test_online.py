@@ -360,6 +360,7 @@ def test_groups_that_were_all_rewarded_alike_are_left_out_of_the_loss(embedded, 
         found = ready.trainer.rollout_func([example["prompt"] for example in batch], ready.trainer)
         assert set(found["reward"]) == ({0.0} if learned else {-1.0})
         assert any(map(any, found["env_mask"])) is learned
+        assert ready.token_counts.trained == 0 < ready.token_counts.sampled  # their loss is 0
     made = experiment(embedded, tmp_path / "trained", "grpo_step", dialogue=cut)
     export(made, "facts")
     adapter = train(Cell(made, "facts", 1))

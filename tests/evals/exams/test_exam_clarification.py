@@ -39,7 +39,7 @@ from evals.stats.intervals import Tables, estimate, tabulate
 from evals.stats.number_format import clean, interval, number
 from pipeline.core.errors import ConfigError
 from pipeline.core.readings import StudentReading
-from pipeline.core.schema import Fact, Task
+from pipeline.core.schema import Choice, Fact, Task
 from pipeline.engines.model import Completion
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.cell import Cell
@@ -112,6 +112,9 @@ def test_who_repeats_every_question_asks_as_often_whatever_is_needed():
     assert not asks_for_something(two, again)
     assert asks_for_something(two, again.model_copy(update={"asks": frozenset("a")}))
     assert asks_for_something(one, StudentReading(asks=frozenset("a")))
+    options = Choice(noun="jar", attributes=("colour",), options=(("red",), ("blue",)))
+    chosen = one.model_copy(update={"choice": options})  # nothing is added to what is read there
+    assert asks_for_something(chosen, again.model_copy(update={"asks": frozenset("a")}))
 
 
 @pytest.mark.parametrize(("text", "expected"), [
