@@ -7,9 +7,11 @@ import pytest
 
 from evals.exams.lost.lost import EXAM, Talks, played, sit
 from evals.sitting.sitting import Sitting
+from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Message
 from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.scripted import ScriptedModel
+from pipeline.reading.instrument import Instrument
 from tests.evals.exams.test_exam_lost import TASK, Adder, everything, experiment, talks, told
 from tests.evals.small_exam import ratios
 from tests.fakes import FakeModel
@@ -65,11 +67,33 @@ def test_what_tells_no_shard_or_more_than_one_is_taken_back_and_told_by_rule(lin
     assert found.of_mode == talks()
 
 
-def test_a_shard_that_is_the_answer_stands():
-    facts = (TASK.facts[0],)
-    task = TASK.model_copy(update={"question": "How many pens has Tom?", "answer": "30", "facts": facts})
-    at = Sitting(experiment=experiment(exams=SIMULATED), student=ScriptedModel(), peer=Simulator(), seed=1, tasks=())
-    assert asyncio.run(played(at, task, 0)).stood == [True]
+class Told:
+    """Reads a partner's turn as natural readers do where a fact is the answer: stated, and an attempt, too."""
+
+    def __init__(self, more: str):
+        self.more = more
+
+    async def partner(self, turns):
+        return [self.of(turn.text) for turn in turns]
+
+    def of(self, text: str) -> PartnerReading:
+        answer = "30" if "Tom has 30" in text else "9" if self.more in text else None
+        return PartnerReading(tells=frozenset("a"), reveals="stated" if answer == "30" else "no", attempt=answer)
+
+    async def student(self, turns):
+        return [StudentReading() for _ in turns]
+
+
+@pytest.mark.parametrize(("line", "stands"), [("", True), ("So it is nine.", False)])
+def test_a_shard_that_is_the_answer_stands_and_one_that_answers_does_not(line, stands):
+    task = TASK.model_copy(update={"question": "How many pens has Tom?", "answer": "30", "facts": (TASK.facts[0],)})
+    at = Sitting(
+        experiment=experiment(exams=SIMULATED), student=ScriptedModel(), peer=Simulator(line), seed=1, tasks=(),
+        reads=Instrument("told", Told("nine")),
+    )  # fmt: skip
+    if not stands:
+        task = task.model_copy(update={"facts": (task.facts[0].model_copy(update={"text": "Tom has many."}),)})
+    assert asyncio.run(played(at, task, 0)).stood == [stands]
 
 
 def test_a_shard_that_was_told_already_is_not_told_again():
