@@ -20,8 +20,8 @@ snowball is sharded. Nothing is decoded greedily: the spread between samples is 
 wrong.
 `lost_any@MODE`: any answer that it committed to is right / talks. This is the paper's score, whose talk ends with the
 first right attempt; it rewards guessing, since every turn is one more guess. With one answer both are the same.
-`lost_worded`: of the turns that the model is to word, those that tell one shard and no other fact, by the metrics'
-reader / turns. The others were told by rule: where this is low, the partner was a rule all the same.
+`lost_worded`: of the turns that the model is to word, those that tell one shard and no other fact, and tell nothing
+wrongly, judge or answer beside it, by the metrics' reader / turns. The others were told by rule: where this is low, the partner was a rule all the same.
 Both scores count tasks that lack a needed fact and no others. A talk in which the student failed to answer is left out
 of all five modes. P, A90, U and what else is made of N talks of one task are in `evals.exams.lost.unreliability`.
 
@@ -100,7 +100,7 @@ METRICS = (
     ),
 )
 SCORES = tuple(metric.name for metric in METRICS if not metric.parts)
-WORDED = Metric("lost_worded", "turns that tell one shard and no other fact / turns that a model is to word")
+WORDED = Metric("lost_worded", "turns that tell one shard and nothing else / turns that a model is to word")
 
 
 async def sit(sitting: Sitting) -> list[Case]:
