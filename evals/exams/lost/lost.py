@@ -21,7 +21,8 @@ wrong.
 `lost_any@MODE`: any answer that it committed to is right / talks. This is the paper's score, whose talk ends with the
 first right attempt; it rewards guessing, since every turn is one more guess. With one answer both are the same.
 `lost_worded`: of the turns that the model is to word, those that tell one shard and no other fact, and tell nothing
-wrongly, judge or answer beside it, by the metrics' reader / turns. The others were told by rule: where this is low, the partner was a rule all the same.
+wrongly, judge or answer beside it, by the metrics' reader / turns. The others were told by rule: where this is low, the
+partner was a rule all the same.
 Both scores count tasks that lack a needed fact and no others. A talk in which the student failed to answer is left out
 of all five modes. P, A90, U and what else is made of N talks of one task are in `evals.exams.lost.unreliability`.
 
