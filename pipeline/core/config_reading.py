@@ -24,7 +24,8 @@ class Section(BaseModel):
 Seed = Annotated[int, Field(ge=0, lt=2**31)]  # what every library takes
 
 
-def _written_out(folder: str) -> str:
+def written_out(folder: str) -> str:
+    """The folder. Raises ValueError for what only a shell would understand."""
     if folder.startswith("~") or "$" in folder:
         raise ValueError(
             f"{folder!r} would be taken as it stands, as a folder of that name. Write it out, or give it on the "
@@ -33,7 +34,7 @@ def _written_out(folder: str) -> str:
     return folder
 
 
-Folder = Annotated[str, AfterValidator(_written_out)]  # that is written into
+Folder = Annotated[str, AfterValidator(written_out)]  # that is written into
 
 
 Kind = TypeVar("Kind", bound=Section)

@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from pipeline.core.config_reading import written_out
 from pipeline.core.errors import ConfigError, RunError, UnknownKey
 from pipeline.core.files import file_hash, is_left, remove_left, write_first, write_whole
 from pipeline.core.plugins import file_of, is_address
@@ -101,11 +102,10 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
     shard (`shared`): another may have begun with it. A config.yaml that somebody wrote by hand is not.
     Raises RunError with the differing keys.
     """
-    if experiment.out.startswith("~") or "$" in experiment.out:
-        raise RunError(
-            f"out: {experiment.out!r} would be taken as it stands, as a folder of that name. Write it out, or give it "
-            "on the command line, where the shell does so: --set out=$HOME/runs/x"
-        )
+    try:
+        written_out(experiment.out)  # here, since a run that lies in such a folder stays readable
+    except ValueError as error:
+        raise RunError(f"out: {error}") from None
     path, ours = experiment.run / "config.yaml", dump(experiment)
     pinned, source = experiment.run / "tasks.sha256", source_hashes(experiment)
     if shared:

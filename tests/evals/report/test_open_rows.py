@@ -12,6 +12,7 @@ from maieutic.workflow import make_rounds
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Task, Turn
 from pipeline.experiment.cell import Cell
+from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Dialogue
 from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.store import read, rewrite
@@ -69,16 +70,21 @@ def test_other_contrasts_on_questions_are_counted_where_both_learned_from_rows(t
 
 
 def test_an_open_question_counts_on_full_tasks_too_where_it_is_for_any_fact(tmp_path: Path) -> None:
-    made = small_experiment(
-        tmp_path / "run", tasks=TASKS, conditions={"facts": {"partition": "facts", "selection": "none"}}, seeds=[1]
-    )
-    make_rounds(made, training=False)
-    file = dialogues_path(made.run, "facts")
-    talks = [each.model_copy(update={"turns": (_asking(each.task), *each.turns[1:])}) for each in read(file, Dialogue)]
-    rewrite(file, talks)
+    made, talks = asked_at_once(tmp_path / "run", "facts")
     assert [(first.missing, first.acts) for first in firsts(made, "facts")] == [
         (bool(each.task.missing), NEITHER | {"open_question": 1.0}) for each in talks
     ]
+
+
+def asked_at_once(out: Path, partition: str) -> tuple[Experiment, list[Dialogue]]:
+    """A built run of one condition, whose dialogues all begin with a question; and these."""
+    conditions = {partition: {"partition": partition, "selection": "none"}}
+    made = small_experiment(out, tasks=TASKS, conditions=conditions, seeds=[1])
+    make_rounds(made, training=False)
+    file = dialogues_path(made.run, partition)
+    talks = [each.model_copy(update={"turns": (_asking(each.task), *each.turns[1:])}) for each in read(file, Dialogue)]
+    rewrite(file, talks)
+    return made, talks
 
 
 def _asking(task: Task) -> Turn:
@@ -87,13 +93,7 @@ def _asking(task: Task) -> Turn:
 
 
 def test_where_the_question_is_dealt_any_fact_counts_on_every_task(tmp_path: Path) -> None:
-    made = small_experiment(
-        tmp_path / "run", tasks=TASKS, conditions={"jigsaw": {"partition": "jigsaw", "selection": "none"}}, seeds=[1]
-    )
-    make_rounds(made, training=False)
-    file = dialogues_path(made.run, "jigsaw")
-    talks = [each.model_copy(update={"turns": (_asking(each.task), *each.turns[1:])}) for each in read(file, Dialogue)]
-    rewrite(file, talks)
+    made, _ = asked_at_once(tmp_path / "run", "jigsaw")
     assert {(first.missing, first.acts["open_question"]) for first in firsts(made, "jigsaw")} == {(True, 1.0)}
 
 

@@ -166,6 +166,13 @@ def test_a_config_that_no_run_wrote_is_not_replaced_by_one(tmp_path: Path) -> No
     assert path.read_text() == dump(experiment)
 
 
+@pytest.mark.parametrize("out", ["~/runs/x", "$SCRATCH/runs/x"])
+def test_a_folder_that_only_a_shell_would_understand_is_not_made(out: str, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"^out: .* would be taken as it stands"):
+        claim(small_experiment(out))
+    assert not Path(out).exists()
+
+
 def test_nothing_is_removed_from_a_directory_of_something_else(tmp_path: Path) -> None:
     others, killed = tmp_path / ".x.tmp", tmp_path / ".config.yaml.0123abcd.tmp"
     made = small_experiment(tmp_path)
