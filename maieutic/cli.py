@@ -17,7 +17,7 @@ import typer
 
 import maieutic
 from maieutic import api
-from pipeline.core.errors import MaieuticError
+from pipeline.core.errors import MaieuticError, root_cause
 
 if TYPE_CHECKING:
     from pipeline.experiment.experiment import Experiment
@@ -114,7 +114,7 @@ def build(
         folder = api.build(experiment, shard)
         _open_next(*([folder] if shard else [experiment.run / "dialogues", folder]))
         if not shard:
-            _say_unfinished(experiment)
+            _say_unfinished(experiment, examined=False)
 
 
 @app.command()
@@ -163,6 +163,7 @@ def eval_(
             case name, [] if name != "reading" and not of_reading:
                 experiment = _load(config, overrides)
                 _open_next(api.examine(experiment), f"after `maieutic compare {experiment.run}` its report.html")
+                _say_unfinished(experiment, built=False)
             case name, _:
                 expected = "one config, labels and its config, or reading and its files, with --reader and --json"
                 raise MaieuticError(f"eval {name}: expected {expected}.")
@@ -355,9 +356,7 @@ def _told() -> Iterator[None]:
         typer.secho("\nStopped; what is stored stays. The same command goes on from here.", fg="yellow", err=True)
         raise typer.Exit(130) from None
     except Exception as error:
-        cause: BaseException = error
-        while isinstance(cause, BaseExceptionGroup):
-            cause = cause.exceptions[0]
+        cause = root_cause(error)
         if not isinstance(cause, MaieuticError | OSError):
             raise
         if not isinstance(cause, MaieuticError):
@@ -370,13 +369,17 @@ def _load(config: Path, overrides: list[str] | None) -> Experiment:
     return api.load(config, *(overrides or ()))
 
 
-def _say_unfinished(experiment: Experiment) -> None:
-    """Exits with status 1 where dialogues are still to be made, so that a script can tell."""
+def _say_unfinished(experiment: Experiment, built: bool = True, examined: bool = True) -> None:
+    """Exits with status 1 where an engine left something to be done, so that a script can tell."""
+    from evals.stats.stored_cases import partly_examined
     from pipeline.building.failures import unfinished
     from pipeline.runs.progress import say
 
-    if left := unfinished(experiment):
-        say(f"{left} dialogues ended in an engine error; the same command tries them again.")
+    if dialogues := unfinished(experiment) if built else 0:
+        say(f"{dialogues} dialogues ended in an engine error; the same command tries them again.")
+    if students := partly_examined(experiment) if examined else []:
+        say(f"An engine failed at some scenarios of {len(students)} students' exams; the same command asks them again.")
+    if dialogues or students:
         raise typer.Exit(1)
 
 

@@ -251,7 +251,6 @@ async def said(sitting: Sitting, task: Task, answers: Sequence[Completion]) -> l
 
 
 def scope_of(experiment: Experiment, task: Task) -> str:
-    """Of a task that only first turns are asked on."""
     """The scope of a task that only first turns are asked on."""
     _, *second = (source.name for source in experiment.sources)
     if task.source in second:

@@ -45,7 +45,7 @@ def forest(comparisons: list[Json]) -> str:
     if not rows:
         return ""
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(8.6, 0.9 + 0.42 * len(rows)), layout="constrained")
+        figure = Figure(figsize=(8.6, 0.9 + 0.5 * len(rows)), layout="constrained")
         axes = figure.subplots()
         axes.axvline(0, color=MUTED, linewidth=1, zorder=1)
         headlines = [row["primary"] and row["measured"] for row in rows]
@@ -69,7 +69,7 @@ def forest(comparisons: list[Json]) -> str:
                 markeredgecolor=colour if _exploratory(row) else PAGE,
                 zorder=3,
             )
-        axes.set_yticks(range(len(rows)), [_of_contrast(row) for row in rows])
+        axes.set_yticks(range(len(rows)), [_of_contrast(row) for row in rows], fontsize=8.5)
         for tick, headline in zip(axes.get_yticklabels(), headlines, strict=True):
             tick.set_color(ACCENT if headline else INK)
         axes.set_ylim(len(rows) - 0.5, -0.6)
@@ -84,8 +84,9 @@ def _exploratory(row: Json) -> bool:
 
 
 def _of_contrast(row: Json) -> str:
-    of_whom = f"{row['a']} − {row['b']}, {row['metric']}{'' if row['measured'] else f' ({REFUSED})'}"
-    return f"{of_whom} (exploratory)" if _exploratory(row) else of_whom
+    """In two lines, since both names may be long."""
+    of_what = f"{row['a']} − {row['b']}\n{row['metric']}{'' if row['measured'] else f' ({REFUSED})'}"
+    return f"{of_what} (exploratory)" if _exploratory(row) else of_what
 
 
 def prediction(conditions: dict[str, Json]) -> str:
@@ -262,7 +263,7 @@ def svg(figure: Figure) -> str:
     text = file.getvalue()
     text = re.sub("|".join(VARIABLES), lambda place: f"var(--{VARIABLES[place[0]]})", text)
     text = re.sub(r"font:([^;\"']*?)(\d+(?:\.\d+)?px)[^;\"]*", r"font: \2 system-ui, sans-serif", text)
-    return re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1" role="img">', text[text.index("<svg") :])
+    return re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1">', text[text.index("<svg") :])
 
 
 def svg_file(drawn: str) -> str:

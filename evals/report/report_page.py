@@ -22,7 +22,7 @@ from evals.report.page.first_screen import finding
 from evals.report.page.label_marks import Mark, marks_of
 from evals.report.page.shown_dialogues import samples
 from evals.report.rendering import environment
-from evals.report.shapes.shape_figure import shape_figure
+from evals.report.shapes.shape_figure import marked, shape_figure
 from evals.report.summary_types import Summary
 from evals.report.transfer import transfer_figure
 from evals.report.validity import REFUSED
@@ -118,7 +118,9 @@ def prices(turn_values: dict[str, Json]) -> str:
 def write(run: Path, summary: Summary) -> list[Path]:
     """Write the three reports into `run`; each appears whole. Returns their paths."""
     env = environment()
-    env.filters.update(p=p_value, standing=standing, percent=percent, whole=whole, change=change, source=source)
+    env.filters.update(
+        p=p_value, standing=standing, percent=percent, whole=whole, change=change, source=source, marked=marked
+    )
     page, metrics, runs = summary.plain(), metrics_of(summary), experiments(summary)
     marks = marks_of((*metrics.metrics, *OF_DIALOGUES), runs)
     turn_values = {name: entry["turn_values"] for name, entry in page["conditions"].items() if entry.get("turn_values")}

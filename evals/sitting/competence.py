@@ -60,8 +60,9 @@ def _of(metrics: Iterable[Metric], name: str) -> bool:
 
 
 def _silence(metrics: Mapping[str, Json]) -> float:
-    """The share of scenarios that no rate counts, since nothing was said in them: the hard ones, may be."""
-    return float((metrics.get("unanswered") or {}).get("value") or 0.0)
+    """The share of scenarios that no rate counts, since nothing was said in them, or nothing that could be read: the
+    hard ones, may be."""
+    return sum(float((metrics.get(name) or {}).get("value") or 0.0) for name in ("unanswered", "unread"))
 
 
 def _reached(rate: Json | None, bar: Bar, silence: float) -> Json:

@@ -17,10 +17,11 @@ def number(value: float | None, digits: int = 2, sign: bool = False) -> str:
 
 
 def interval(row: Json | None, digits: int = 2, sign: bool = False) -> str:
-    """The two ends of an interval; a dash where there is none."""
+    """The two ends of an interval, a minus before 0.00 where an end is below 0; a dash where there is none."""
     if row is None or row["low"] is None or row["high"] is None:
         return "–"
-    return f"{number(row['low'], digits, sign)} to {number(row['high'], digits, sign)}"
+    ends = [round(row[end], 9) for end in ("low", "high")]  # what adding shares up leaves is no side of 0
+    return " to ".join(number(end, digits, sign) if end >= 0 else number(end, digits, True) for end in ends)
 
 
 def clean(value: Any) -> Any:

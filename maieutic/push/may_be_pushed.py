@@ -126,9 +126,7 @@ def check_partners(experiment: Experiment) -> None:
         with surveyed(experiment, name) as survey:
             for record in records_of(survey, LEARNING_RULES[condition.method].format):
                 if record.partner_spoke and not (condition.violations == "drop" and record.violations):
-                    seen.n += 1
-                    seen.kept += not record.violations - on_purpose
-                    seen.by_kind.update(record.violations - on_purpose)
+                    seen.count(record.violations - on_purpose)
         if seen.n >= FIRST and seen.interval[1] < least:
             raise NotPushed(
                 f"push: the card of condition {name!r} would say what its partner knew, and it did not keep to that: "

@@ -46,6 +46,9 @@ def show_status(run: Path) -> None:
         )
     else:
         say(f"{run}: all there.")
+    if untrained := sorted(run.glob("adapters/*/*.untrained.txt")):
+        says = f"and {len(untrained) - 1} others say" if len(untrained) > 1 else "says"
+        say(f"Left untrained, for want of anything to learn from: {untrained[0].relative_to(run)} {says} why.")
 
 
 def _show_live(run: Path, progress: RunProgress) -> None:

@@ -42,8 +42,8 @@ class JudgedTalk:
     outcome: str  # right, wrong, none (it gave no answer)
     asking: str  # a key of ASKING
     first: str  # the first student turn's move
-    # By the rejection sampling of its own condition, if no other has its words; None: of an exam, where others of its
-    # task decide, or where the method does not select.
+    # By the rejection sampling of its own condition, if no other has its words; None: of an exam, where other dialogues
+    # decide, or where the method does not select.
     kept: bool | None
     lucky: bool
     leak: bool
@@ -58,8 +58,9 @@ def judge_talk(run: ShownRun, talk: Talk) -> JudgedTalk:
     survey = survey_of(dialogue, violations(dialogue), Place(0))
     final = final_answer(dialogue)
     moves = [move(dialogue.task, turn.reading) for turn in dialogue.turns if isinstance(turn.reading, StudentReading)]
-    condition = run.experiment.conditions.get(dialogue.condition_name)
-    kept = None if condition is None or talk.kind == "exam" else keeps_alone(survey, condition)
+    name, kept = dialogue.condition_name, None
+    if name in run.experiment.conditions and talk.kind != "exam":
+        kept = keeps_alone(survey, run.experiment.conditions[name], run.experiment.regime_of(name))
     return JudgedTalk(
         outcome="none" if final is None else "right" if survey.is_correct else "wrong",
         asking=asking(dialogue),

@@ -22,7 +22,7 @@ from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.fields import UNTRAINED
 from pipeline.judging.outcome import readings
 from pipeline.knowledge.records import Dialogue
-from pipeline.runs.dialogue_pool import as_read
+from pipeline.runs.dialogue_pool import as_read, dialogues_path
 from pipeline.runs.directory import experiment_of, require
 from pipeline.runs.store import StoreError, read
 from pipeline.runs.student_files import case_files, said_files, seed_of
@@ -59,11 +59,15 @@ class ShownRun:
         # Tasks that only first turns are asked on may bear the id of one that is sat in whole, in another wording.
         return {task.id: task for task in [*first_turn_tasks, *tasks]}
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Whose talks there may be, in the order of the config's conditions."""
+        return (*UNTRAINED, *self.experiment.conditions)
+
     def files(self) -> list[tuple[Kind, Path]]:
-        """Of all that is shown, in the order of the config's conditions."""
-        names = (*UNTRAINED, *self.experiment.conditions)
-        made = [self.path / "dialogues" / f"{name}.jsonl" for name in names]
-        played = [file for name in names for file in said_files(self.path, name, "episodes")]
+        """Of all that is shown, by `names`."""
+        made = [dialogues_path(self.path, name) for name in self.names]
+        played = [file for name in self.names for file in said_files(self.path, name, "episodes")]
         return [("dialogue", file) for file in made if file.is_file()] + [("exam", file) for file in played]
 
     def case_files(self) -> list[Path]:

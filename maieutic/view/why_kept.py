@@ -9,6 +9,7 @@ from maieutic.view.judged_talk import JudgedTalk
 from maieutic.view.queries import is_first_of_its_words, pass_rate
 from pipeline.building.turn_values import has_turn_values
 from pipeline.datasets.learning_rules import LEARNING_RULES
+from pipeline.datasets.rejection_sampling import is_shared_out
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition, Keep
 
@@ -25,6 +26,14 @@ FAILS: dict[Keep, str] = {
 }
 
 
+# What becomes of what is kept.
+SHARED_OUT = {
+    "regime: matched": "whether its student learns from it hangs on how much all others have",
+    "regime: shuffled": "rows are dealt to all conditions by lot",
+    "first_acts: as_played": "how often it counts, may be never, hangs on the first acts of all that were played",
+}
+
+
 class Verdict(NamedTuple):
     """Of one condition that learns from the dialogue. `kept` is None where selection does not decide."""
 
@@ -38,7 +47,18 @@ def verdicts(index: sqlite3.Connection, experiment: Experiment, row: sqlite3.Row
     own = row["condition"]
     names = [own, *(name for name, one in experiment.conditions.items() if one.learns_from == own)]
     branched = has_turn_values(experiment, own)
-    return [_verdict(index, name, experiment.conditions[name], row, judged, branched) for name in names]
+    found = [_verdict(index, name, experiment.conditions[name], row, judged, branched) for name in names]
+    return [_unless_shared_out(experiment, verdict) for verdict in found]
+
+
+def _unless_shared_out(experiment: Experiment, verdict: Verdict) -> Verdict:
+    """Of what is kept, the student of some conditions learns by what else is kept, which is not looked at here."""
+    name, condition = verdict.condition_name, experiment.conditions[verdict.condition_name]
+    regime = experiment.regime_of(name)
+    if not verdict.kept or not is_shared_out(condition, regime):
+        return verdict
+    rule = f"regime: {regime}" if regime != "natural" else "first_acts: as_played"
+    return Verdict(name, None, [*verdict.reasons, f"selection keeps it; {SHARED_OUT[rule]} ({rule})"])
 
 
 def _verdict(

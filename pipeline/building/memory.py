@@ -19,7 +19,6 @@ import random
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 
@@ -38,7 +37,7 @@ from pipeline.knowledge.known import known
 from pipeline.knowledge.records import Dialogue, Failure, Memory
 from pipeline.knowledge.view import probe, view
 from pipeline.reading.embedder import unit_vectors
-from pipeline.runs.dialogue_pool import dialogues_of
+from pipeline.runs.dialogue_pool import dialogues_of, memories_path
 from pipeline.runs.store import read, read_ids
 
 REFLECT = "The answer was not right. Say in one line what to do differently next time."
@@ -51,7 +50,7 @@ async def remember(cell: Cell, writer: Model | None, tick: Callable[[], None]) -
 
     What an engine fails at is a typed failure in memory/failures.jsonl, and is tried again by the next call.
     """
-    records = _memories_path(cell)
+    records = memories_path(cell.experiment.run, cell.condition_name)
     forget_engine_errors(records.parent, cell)
     return await make_missing(
         dialogues_of(cell),
@@ -72,12 +71,8 @@ def missing_memories(cell: Cell) -> int:
     return sum(dialogue.id not in ended for dialogue in dialogues_of(cell))
 
 
-def _memories_path(cell: Cell) -> Path:
-    return cell.experiment.run / "memory" / f"{cell.condition_name}.jsonl"
-
-
 def _ended(cell: Cell) -> IdSet:
-    records = _memories_path(cell)
+    records = memories_path(cell.experiment.run, cell.condition_name)
     return IdSet(chain(read_ids(records, Memory), standing_failures(records.parent)))
 
 
@@ -129,7 +124,7 @@ def remembered(cell: Cell) -> list[Cell]:
 def recall(cell: Cell, tasks: Collection[Task]) -> list[Task]:
     """The tasks, each with the memories that the cell's student has of others. Raises ConfigError."""
     condition, settings = cell.condition, cell.experiment.memory
-    path = cell.experiment.run / "memory" / f"{condition.remembers}.jsonl"
+    path = memories_path(cell.experiment.run, condition.remembers)
     rounds = {source.round for source in remembered(cell)}
     pool = sorted((m for m in read(path, Memory) if m.seed == cell.seed and m.round in rounds), key=lambda m: m.id)
     if not pool or not tasks:

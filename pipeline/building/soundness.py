@@ -13,7 +13,7 @@ not looked at.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from itertools import takewhile
 from pathlib import Path
 from typing import TypeVar
@@ -48,13 +48,17 @@ class Soundness:
         if all(turn.party != "partner" for turn in dialogue.turns):
             return
         found = violations(dialogue)
-        self.n += 1
-        self.kept += not found
-        self.by_kind.update({violation.kind for violation in found})
+        self.count({violation.kind for violation in found})
         for violation in found:
             shown = self.shown.setdefault(violation.kind, [])
             if len(shown) < SHOWN:
                 shown.append(violation)
+
+    def count(self, kinds: Set[Kind]) -> None:
+        """A dialogue in which the partner spoke, with violations of these kinds."""
+        self.n += 1
+        self.kept += not kinds
+        self.by_kind.update(kinds)
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -26,6 +26,13 @@ class RunError(MaieuticError, RuntimeError):
     """A run directory that this command may not write to; the message says why and what to do."""
 
 
+def root_cause(error: BaseException) -> BaseException:
+    """The first error of a group, of groups in it too; any other is its own."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
 def meant(name: str, known: Iterable[str]) -> str:
     """A sentence that asks whether the nearest of the known names was meant, after a space; '' where none is near."""
     near = difflib.get_close_matches(name, list(known), n=1)

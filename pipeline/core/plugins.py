@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import TypeVar
 
-from pipeline.core.errors import ConfigError, MaieuticError, meant
+from pipeline.core.errors import ConfigError, MaieuticError, meant, root_cause
 
 T = TypeVar("T")
 
@@ -73,9 +73,7 @@ def failing_as(key: str, address: str) -> Iterator[None]:
     try:
         yield
     except (Exception, SystemExit) as error:
-        cause: BaseException = error
-        while isinstance(cause, BaseExceptionGroup):
-            cause = cause.exceptions[0]
+        cause = root_cause(error)
         if isinstance(cause, MaieuticError | OSError):
             raise
         file = file_of(address)

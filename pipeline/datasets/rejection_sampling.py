@@ -18,7 +18,7 @@ from pipeline.core.spool import Spool, in_order
 from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.datasets.survey import Surveyed, survey_of
 from pipeline.judging.violations import violations
-from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.condition import Condition, Regime
 from pipeline.knowledge.records import Dialogue
 from pipeline.runs.dialogue_pool import Place
 
@@ -30,24 +30,31 @@ def keeps(record: Surveyed, condition: Condition) -> bool:
     return ends_well and condition.keep in record.holds and is_sound(record, condition)
 
 
-def keeps_alone(record: Surveyed, condition: Condition) -> bool | None:
-    """Whether the condition learns from a dialogue; None where others of its task decide that, or where it learns from
+def keeps_alone(record: Surveyed, condition: Condition, regime: Regime = "natural") -> bool | None:
+    """Whether the condition learns from a dialogue; None where other dialogues decide that, or where it learns from
     more than what is kept."""
-    return keeps(record, condition) and condition.affords(record.task_id) if _decides_alone(condition) else None
+    return _unless_shared_out(keeps(record, condition) and condition.affords(record.task_id), condition, regime)
 
 
-def _decides_alone(condition: Condition) -> bool:
+def _unless_shared_out(is_kept: bool, condition: Condition, regime: Regime) -> bool | None:
     selects = LEARNING_RULES[condition.method].selects
-    return selects and condition.selection != "yoked" and condition.pass_rate == (0, 1)
+    if not selects or condition.selection == "yoked" or condition.pass_rate != (0, 1):
+        return None
+    return None if is_kept and is_shared_out(condition, regime) else is_kept
 
 
-def kept(dialogue: Dialogue, condition: Condition) -> bool | None:
+def is_shared_out(condition: Condition, regime: Regime) -> bool:
+    """Whether a student learns from some of what is kept alone, or from some more often, or from others' rows."""
+    return regime != "natural" or condition.first_acts == "as_played"
+
+
+def kept(dialogue: Dialogue, condition: Condition, regime: Regime = "natural") -> bool | None:
     """The same of a dialogue that was not surveyed."""
     if (condition.selection, condition.keep, condition.violations) == ("none", "all", "keep"):
         # Whatever it holds, so it need not be read.
-        return condition.affords(dialogue.task.id) if _decides_alone(condition) else None
+        return _unless_shared_out(condition.affords(dialogue.task.id), condition, regime)
     violated = violations(dialogue) if condition.violations == "drop" else ()  # else nothing rests on them
-    return keeps_alone(survey_of(dialogue, violated, Place(0)), condition)
+    return keeps_alone(survey_of(dialogue, violated, Place(0)), condition, regime)
 
 
 def is_sound(record: Surveyed, condition: Condition) -> bool:

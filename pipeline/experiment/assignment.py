@@ -16,7 +16,6 @@ def tasks_of(experiment: Experiment, condition_name: str, tasks: Collection[Task
     first, *others = (source.name for source in experiment.sources)
     seen: Counter[tuple[str, Specification]] = Counter()
     for task in tasks:
-        # A file of posed tasks may name any source.
         cell = others[0] if others and task.source == others[0] else first, task.specification
         if seen[cell] in stretches.get(cell, ()):
             yield task

@@ -96,7 +96,7 @@ def _gold(claim: Claim, told: set[Fraction]) -> Gold:
     if computed is None or not computed.operations:  # a number alone is quoted, or it is nothing
         if computed and claim.answer and not equal(claim.answer, claim.expression):
             raise Refused("answer_is_not_the_value", f"{claim.answer!r} is claimed beside {claim.expression!r}")
-        answer = (claim.answer or claim.expression).strip(" .,;:\"'")
+        answer = (claim.answer or claim.expression).strip(" ,;:\"'").rstrip(" .,;:\"'")  # ".5" begins with its stop
         if len(answer) > LONGEST_ANSWER:
             raise Refused("answer_too_long", f"{answer!r} has {len(answer)} characters, at most {LONGEST_ANSWER}")
         if not answer or not any(stands(answer, span) for span in claim.evidence) or not numbers_in(answer) <= told:

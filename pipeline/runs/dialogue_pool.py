@@ -131,6 +131,11 @@ def branches_path(run: Path, condition_name: str) -> Path:
     return run / "branches" / f"{condition_name}.jsonl"
 
 
+def memories_path(run: Path, condition_name: str) -> Path:
+    """Where what a condition's dialogues leave to be remembered is stored."""
+    return run / "memory" / f"{condition_name}.jsonl"
+
+
 def reference(experiment: Experiment, condition_name: str) -> str | None:
     """The condition whose dialogues one with the same partner is held against: its own, or the first of them. Who
     plays to learn plays under its own prompt, whatever prompt the pool was sampled under."""

@@ -19,6 +19,7 @@ from pipeline.tasks.settings import Tasks
 from pipeline.tasks.split import split_of
 
 T = TypeVar("T")
+POWER = re.compile(r"[\d)] \*\* [\d(]")
 HALF = re.compile(r"\\u[dD][89a-fA-F]")  # an escape for one of two halves of a character
 
 
@@ -220,8 +221,16 @@ def without_commas(number: str, what: str) -> str:
 
 def solution_text(work: str) -> str:
     """A worked solution without GSM8K's <<marks>> and sub-questions."""
-    lines = [line.split(" ** ", 1)[-1].strip() for line in re.sub(r"<<[^<>]*>>", "", work).split("\n")]
-    return "\n".join(line for line in lines if line)
+    return "\n".join(step.text for step in _written_steps(work))
+
+
+def _written_steps(work: str) -> list[Step]:
+    """A line each, with the sub-question before its ` ** `, where all lines have one. Where all have it between numbers
+    it is a power."""
+    lines = [line for line in re.sub(r"<<[^<>]*>>", "", work).split("\n") if line.strip()]
+    asked = all(" ** " in line for line in lines) and not all(POWER.search(line) for line in lines)
+    parted = [line.partition(" ** ") if asked else ("", "", line) for line in lines]
+    return [Step(text=text.strip(), question=question.strip()) for question, _, text in parted if text.strip()]
 
 
 def expert_steps(steps: Sequence[Step], answer: str) -> tuple[Step, ...]:
@@ -232,11 +241,7 @@ def expert_steps(steps: Sequence[Step], answer: str) -> tuple[Step, ...]:
 
 def socratic_steps(text: str, answer: str) -> tuple[Step, ...]:
     """The lines of GSM8K's answer field, each with the sub-question before its ` ** ` where it has one."""
-    lines = [line for line in text.rpartition("####")[0].split("\n") if solution_text(line)]
-    steps = [
-        Step(text=solution_text(line), question=line.split(" ** ", 1)[0].strip() if " ** " in line else "")
-        for line in lines
-    ]
+    steps = _written_steps(text.rpartition("####")[0])
     return expert_steps(steps, answer) if steps else ()
 
 

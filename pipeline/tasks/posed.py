@@ -2,7 +2,8 @@
 
 A record is `full`, or `underspecified` with needed facts that are not public. Of every underspecified one
 there is a full twin too, whose question states it all, unless the file holds that itself. The split is by
-the full question, as in the other sources, whatever the record says; docs/posed.md has an example.
+the full question, as in the other sources, and the source is this one, whatever the record says; docs/posed.md has an
+example.
 
     maieutic pose configs/posed_qwen3_0.6b.yaml DOCUMENTS     # writes such a file
 """
@@ -16,6 +17,7 @@ from pydantic import ValidationError
 from pipeline.core.explained import explain
 from pipeline.core.schema import Specification, Task, question_hash
 from pipeline.reading.numbers.equality import equal
+from pipeline.reading.numbers.numerals import numbers
 from pipeline.reading.numbers.whole_words import stands
 from pipeline.tasks.parsing import BadRow, RowError, json_lines, local_file, parse, text_of, wrong_answer
 from pipeline.tasks.settings import Tasks
@@ -77,12 +79,19 @@ def task(row: dict[str, Any]) -> Task:
     texts = {fact.id: _plain(fact.text) for fact in made.missing}
     if told := [id for id, text in texts.items() if text and stands(text, _plain(made.question))]:
         raise RowError(f"facts: the question states {told[0]!r} itself, which is withheld. Leave it out of `question`")
+    for fact in made.missing:
+        if lost := numbers(fact.text) - numbers(made.full_question):
+            listed = ", ".join(map(str, sorted(lost)))
+            raise RowError(
+                f"full_question: it lacks {listed}, which the withheld fact {fact.id!r} tells. State it there"
+            )
     if made.tests is not None:
         raise RowError("tests: tasks of posed have none, so that no program is run. Use the source code for programs")
     if equal(made.wrong_answer, made.answer):
         raise RowError(f"wrong_answer: {made.wrong_answer!r} is the answer; leave it out, or give another one")
     wrong = made.wrong_answer or wrong_answer(made.answer, made.full_question)
-    return made.model_copy(update={"split": split_of(made.full_question), "wrong_answer": wrong})
+    told = {"source": SOURCE.name, "split": split_of(made.full_question), "wrong_answer": wrong}
+    return made.model_copy(update=told)
 
 
 def _plain(text: str) -> str:

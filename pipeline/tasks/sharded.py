@@ -31,6 +31,10 @@ from pipeline.tasks.settings import Tasks
 from pipeline.tasks.source import Licence, Source
 from pipeline.tasks.split import split_of
 
+# By which a shard asks, wherever it stands; "which they share equally" tells.
+ASKS = re.compile(
+    r"\?|^(?:how|what|at what|in how)\b|\b(?:calculate|find|determine|compute|wants? to know|need to know)\b", re.I
+)
 WHAT = "the JSON list of sharded problems (question, answer, shards)"
 
 
@@ -57,31 +61,27 @@ def twins(row: dict[str, Any]) -> tuple[Task, Task]:
     if lost:
         listed = ", ".join(str(number) for number in sorted(lost))
         raise RowError(f"lost a number: {listed} of the question stands in no shard")
-    if not any(map(_asks, shards)):
+    asks = [i for i, shard in enumerate(shards) if (ASKS.search if i else _asks)(shard)]
+    if not asks:
         raise RowError("no shard asks for anything")
-    opening, facts = _opening(shards), _facts(shards)
+    opening, facts = _opening(shards, asks[0]), _facts(shards, asks[0])
     # Relations without a number ("she saves the rest") stay hidden, but alone they are no missing fact.
     if not any(fact.needed and not fact.public for fact in facts) or numbers(whole) <= numbers(opening):
         raise RowError("the first shard already tells all that the others do, so nothing is withheld")
     name = f"{question_hash(whole)}-{question_hash(' '.join(shards))[:6]}"
-    shared: dict[str, Any] = {
-        "source": "sharded",
-        "full_question": whole,
-        "answer": gold,
-        "solution": solution,
-        "wrong_answer": wrong_answer(gold, whole),
-        "split": split_of(whole),
-    }
-    return (
-        Task(id=f"sharded-{name}-sharded", specification="sharded", question=opening, facts=facts, **shared),
-        Task(
-            id=f"sharded-{name}-full",
-            specification="full",
-            question=whole,
-            facts=tuple(fact.model_copy(update={"public": True}) for fact in facts),
-            **shared,
-        ),
+    sharded = Task(
+        id=f"sharded-{name}-sharded",
+        source="sharded",
+        specification="sharded",
+        question=opening,
+        full_question=whole,
+        answer=gold,
+        solution=solution,
+        wrong_answer=wrong_answer(gold, whole),
+        split=split_of(whole),
+        facts=facts,
     )
+    return sharded, sharded.told_at_once(f"sharded-{name}-full")
 
 
 def _shards(row: dict[str, Any]) -> list[str]:
@@ -101,26 +101,19 @@ def _shards(row: dict[str, Any]) -> list[str]:
 
 
 def _asks(shard: str) -> bool:
-    return bool(
-        re.search(
-            r"\?|^(?:how|what|which|when|where|who|at what|in how)\b|"
-            r"\b(?:calculate|find|determine|compute|wants? to know|need to know)\b",
-            shard,
-            re.I,
-        )
-    )
+    return bool(ASKS.search(shard) or re.match(r"(?:which|when|where|who)\b", shard, re.I))
 
 
-def _opening(shards: list[str]) -> str:
+def _opening(shards: list[str], asking: int) -> str:
     """The first shard as a question on its own, with the shard that asks where the first does not."""
-    parts = shards[:1] if _asks(shards[0]) else [shards[0], next(shard for shard in shards if _asks(shard))]
+    parts = [shards[i] for i in dict.fromkeys((0, asking))]
     return " ".join(
         part[0].upper() + part[1:] + ("" if part[-1] in ".?!" else "?" if _asks(part) else ".") for part in parts
     )
 
 
-def _facts(shards: list[str]) -> tuple[Fact, ...]:
-    """The shards after the first that tell something: what the opening states as well is public."""
+def _facts(shards: list[str], asking: int) -> tuple[Fact, ...]:
+    """The shards outside the opening that tell something: what the first states as well is public."""
     bare = [Fact(id=f"s{i}", text=shard) for i, shard in enumerate(shards)]
 
     def tells(other: int, i: int) -> bool:
@@ -133,7 +126,7 @@ def _facts(shards: list[str]) -> tuple[Fact, ...]:
     return tuple(
         fact.model_copy(update={"public": tells(0, i), "needed": not repeated(i)})
         for i, fact in enumerate(bare)
-        if i and not (_asks(fact.text) and not numbers(fact.text))
+        if i not in (0, asking) and not (ASKS.search(fact.text) and not numbers(fact.text))
     )
 
 

@@ -72,8 +72,8 @@ def _declared(name: str) -> Source | None:
 def _outside(address: str, path: str = "") -> Source:
     """A descriptor or a reader in a file of the user's; at a path, if it is another one there.
 
-    Its tasks bear its name, and are split as all others are, by their full question, so that no other source trains on
-    what is examined here.
+    Its tasks bear its name. Those that are read are split as all others are, by their full question, so that no other
+    source trains on what is examined here; those that it makes are to be of the split that they are asked for.
     """
     try:
         declared: object = load_object(address, object)
@@ -108,9 +108,26 @@ def _made(address: str, source: Source) -> Maker:
 
     def made(settings: Tasks, split: Split) -> Collection[Task]:
         with failing_as("tasks.source", address):
-            return make(settings, split)
+            given: list[object] = list(make(settings, split))
+        tasks = [task for task in given if isinstance(task, Task)]
+        if len(tasks) < len(given):
+            raise ConfigError(f"tasks.source: {address!r} makes something else than pipeline.core.schema.Task")
+        _check_ids(address, tasks)
+        if astray := next((task for task in tasks if task.split != split), None):
+            raise ConfigError(
+                f"tasks.source: {address!r} was asked for tasks of split {split!r} and makes {astray.id!r} of split "
+                f"{astray.split!r}. Make none for one split that may be made for another, and give each its split"
+            )
+        return [task.model_copy(update={"source": source.name}) for task in tasks]
 
     return made
+
+
+def _check_ids(address: str, tasks: list[Task]) -> None:
+    if twice := next((id for id, n in Counter(task.id for task in tasks).items() if n > 1), None):
+        raise ConfigError(
+            f"tasks.source: {address!r} gives several tasks of the id {twice!r}. Give each one of its own"
+        )
 
 
 def _played(address: str, source: Source) -> Importer:
@@ -143,10 +160,7 @@ def _as_its_own(address: str, source: Source) -> Reader:
             given: object = reads(settings)
         match given:
             case [list(tasks), list(bad)] if _are(Task, tasks) and _are(BadRow, bad):
-                if twice := next((id for id, n in Counter(task.id for task in tasks).items() if n > 1), None):
-                    raise ConfigError(
-                        f"tasks.source: {address!r} reads several tasks of the id {twice!r}. Give each one of its own"
-                    )
+                _check_ids(address, tasks)
                 return [_of_source(source, task) for task in tasks], bad
         raise ConfigError(
             f"tasks.source: {address!r} reads something else than (tasks, bad rows), a list of pipeline.core.schema."

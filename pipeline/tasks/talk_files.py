@@ -16,19 +16,30 @@ from pipeline.core.resources import DATA_FILES, may_be_of_hub
 from pipeline.tasks.parsing import RowError, first_line, json_lines, load_splits, read_text, storable
 
 
-def open_rows(split: str, name: str, rows: str = "") -> Iterator[tuple[str, str, Any]]:
-    """(split, place, row) of every row; `rows` is the key of the list in a JSON file. Raises ConfigError."""
+def open_rows(split: str, name: str, rows: str, alone: bool) -> Iterator[tuple[str, str, Any]]:
+    """(split, place, row) of every row; `rows` is the key of the list in a JSON file. A dataset with splits of its own
+    that is not `alone` has them within this one, and places begin with it: other files may have the same name.
+    Raises ConfigError."""
+    for part, place, row in _opened(split, name, rows):
+        if alone:
+            yield part or split, place, row
+        else:
+            yield f"{split}/{part}" if part else split, f"{split}: {place}", row
+
+
+def _opened(split: str, name: str, rows: str) -> Iterator[tuple[str, str, Any]]:
+    """With the split that the file itself gives a row, '' where it gives none or one to all."""
     path, key = Path(os.path.expandvars(name)), f"files.{split}"
     if "$" in str(path):
         raise ConfigError(f"{key}: {name!r} names an environment variable that is not set. Export it.")
     if path.suffix in DATA_FILES and not path.is_file():
         raise ConfigError(f"{key}: {str(path)!r} is not a file. Correct the path.")
     if path.suffix == ".json":
-        yield from ((split, *placed) for placed in _of_json(path, key, rows))
+        yield from (("", *placed) for placed in _of_json(path, key, rows))
     elif path.suffix == ".parquet":
-        yield from ((split, *placed) for placed in _of_parquet(path, key))
+        yield from (("", *placed) for placed in _of_parquet(path, key))
     elif path.is_file():
-        yield from ((split, where.rpartition("/")[2], row) for where, row in json_lines(path, key))
+        yield from (("", where.rpartition("/")[2], row) for where, row in json_lines(path, key))
     elif not path.is_dir() and not may_be_of_hub(str(path)):
         raise ConfigError(
             f"{key}: {name!r} is no file or folder here, and no name of the Hugging Face hub, which is OWNER/NAME "
@@ -75,5 +86,6 @@ def _of_json(path: Path, key: str, rows: str) -> Iterator[tuple[str, Any]]:
 
 
 def _of_splits(name: str, key: str) -> Iterator[tuple[str, str, Any]]:
-    for split, rows in load_splits(name, key).items():
-        yield from ((split, f"{split}, row {i}", row) for i, row in enumerate(rows))
+    splits = load_splits(name, key)
+    for split, rows in splits.items():
+        yield from ((split if len(splits) > 1 else "", f"{split}, row {i}", row) for i, row in enumerate(rows))

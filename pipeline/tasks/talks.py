@@ -185,7 +185,7 @@ def read_talks(settings: TalkSource) -> tuple[list[Talk], list[BadRow]]:
         raise ConfigError("files: none named. Expected split: path, such as files: {train: talks.jsonl}.")
     talks, bad = list[Talk](), list[BadRow]()
     for split, name in settings.files.items():
-        for part, where, row in open_rows(split, name, settings.rows):
+        for part, where, row in open_rows(split, name, settings.rows, alone=len(settings.files) == 1):
             made, wrong = parse(iter([(where, row)]), partial(_talk, settings, part, where))
             talks += made
             bad += wrong

@@ -54,7 +54,8 @@ def in_words(found: Mapping[tuple[str, float], Sequence[Above]]) -> list[str]:
 
 
 def curve(made: Sequence[Point], metric: str) -> Figure:
-    """Two panels; conditions that differ in budget alone share a line. With 95% intervals."""
+    """Two panels; conditions that differ in budget alone share a line. With 95% intervals, and no two of the first
+    fifteen lines told apart by colour alone."""
     lines: dict[str, list[Point]] = {}
     for point in made:
         lines.setdefault(point.line, []).append(point)
@@ -67,8 +68,7 @@ def curve(made: Sequence[Point], metric: str) -> Figure:
             for axes, tokens in zip(panels, (_sampled(on_line), _trained(on_line)), strict=True):
                 axes.errorbar(
                     tokens, values, yerr=ends, markersize=4, linewidth=1, capsize=2, label=name,
-                    marker="os^D"[i // len(COLOURS) % 4],
-                    color=COLOURS[i % len(COLOURS)], linestyle=("-", "--")[i // len(COLOURS) % 2],
+                    marker="os^Dv"[i % 5], linestyle=("-", "--", ":")[i % 3], color=COLOURS[i % len(COLOURS)],
                 )  # fmt: skip
         for axes, which in zip(panels, ("sampled", "trained"), strict=True):
             axes.set_xlabel(f"thousand tokens {which} for one student")
@@ -105,7 +105,8 @@ def main() -> None:
     Console(width=160).print(table(made, options.metric))
     print(*in_words(ranked(made, tables, total)), sep="\n")
     picture = options.run / "budget_curve.svg"
-    write_whole(picture, svg_file(svg(curve(made, options.metric))))
+    with matplotlib.rc_context(STYLE):  # which decides how letters are saved, too
+        write_whole(picture, svg_file(svg(curve(made, options.metric))))
     print(picture)
 
 

@@ -20,7 +20,7 @@ from pipeline.core.schema import Json, Party
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Memory
-from pipeline.runs.dialogue_pool import Pool, reference
+from pipeline.runs.dialogue_pool import Pool, memories_path, reference
 from pipeline.runs.store import read
 from pipeline.runs.student_files import trainings
 
@@ -158,7 +158,7 @@ def offered(experiment: Experiment, name: str) -> Offered:
             found.tokens[record.seed] += tokens_of(record)
             whole = 1 if isinstance(record, Dialogue) else sum(len(sibling.rollouts) for sibling in record.siblings)
             found.dialogues[record.seed] += whole
-    for lesson in read(experiment.run / "memory" / f"{condition.remembers}.jsonl", Memory):
+    for lesson in read(memories_path(experiment.run, condition.remembers), Memory):
         found.tokens[lesson.seed] += lesson.tokens
     return found
 

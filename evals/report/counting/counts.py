@@ -33,7 +33,7 @@ from pipeline.judging.violations import Kind, audited, violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Memory
 from pipeline.reading.stored import student_reading
-from pipeline.runs.dialogue_pool import Pool, branches_path
+from pipeline.runs.dialogue_pool import Pool, branches_path, memories_path
 from pipeline.runs.store import read, read_ids
 from pipeline.runs.student_files import trainings
 
@@ -204,7 +204,7 @@ def _sampled(experiment: Experiment, condition_name: str, files: Files, pool: Po
     condition = experiment.conditions[condition_name]
     if condition.budget < 1:  # else all that was counted already
         return offered(experiment, condition_name).tokens.total()
-    lessons = read(experiment.run / "memory" / f"{condition.remembers}.jsonl", Memory)
+    lessons = read(memories_path(experiment.run, condition.remembers), Memory)
     return (
         (pool.tokens["student"] if condition.voice != "human" else 0)
         + (pool.tokens["partner"] if condition.voice == "model" else 0)

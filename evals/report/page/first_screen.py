@@ -25,7 +25,10 @@ from pipeline.runs.directory import changed_path
 SERIOUS, NATURAL = ("One seed only", "The wording alone"), "Regime natural"
 # From where a share is worth a line.
 AMOUNT, VIOLATED, LUCKY, FAILED = 1.1, 0.05, 0.10, 0.02
-UNSAID = {"unanswered": "scenarios were not answered", "silent": "answers had no word", "cut": "answers were cut off"}
+UNSAID = {
+    "unanswered": "scenarios were not answered", "silent": "answers had no word", "cut": "answers were cut off",
+    "unread": "scenarios had a turn that could not be read", "unlabelled": "turns were given no label",
+}  # fmt: skip
 # Axes of a condition that are said of who is compared, where they are not as they are by default.
 APART = (
     "begins", "base", "learns_from", "speaker", "weights", "selection", "keep", "first_acts", "regime", "budget",

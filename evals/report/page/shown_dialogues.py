@@ -43,7 +43,7 @@ def _pick(experiment: Experiment, dialogues: Iterable[Dialogue]) -> list[Dialogu
         may_be = [kind for kind in KINDS if kind[0] == bool(dialogue.task.missing)]
         if all(kind in chosen and chosen[kind].id <= dialogue.id for kind in may_be):
             continue  # whether it was kept takes long to say
-        is_kept = kept(dialogue, experiment.conditions[dialogue.condition_name])
+        is_kept = _kept(experiment, dialogue)
         kind = bool(dialogue.task.missing), is_kept is not False
         chosen[kind] = min(chosen.get(kind, dialogue), dialogue, key=lambda d: d.id)
     return [chosen[kind] for kind in KINDS if kind in chosen]
@@ -60,12 +60,17 @@ def _sample(experiment: Experiment, shown: str, dialogue: Dialogue) -> Json:
         "task": task,
         "seed": dialogue.seed,
         "stop": dialogue.stop.replace("_", " "),
-        "kept": KEPT[kept(dialogue, condition)],
+        "kept": KEPT[_kept(experiment, dialogue)],
         "right": is_correct(dialogue),
         "answer": cut(task.answer, BRIEF)[0],
         "final": None if final is None else cut(final, BRIEF)[0],
         "views": {party: list(map(_shown, messages)) for party, messages in views.items()},
     }
+
+
+def _kept(experiment: Experiment, dialogue: Dialogue) -> bool | None:
+    name = dialogue.condition_name
+    return kept(dialogue, experiment.conditions[name], experiment.regime_of(name))
 
 
 def _shown(message: Message) -> Json:

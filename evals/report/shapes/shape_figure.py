@@ -33,7 +33,8 @@ def shape_figure(block: Json | None) -> str:
     rows, columns = block["rows"], block["columns"]
     values = [[cell["found"]["value"] for cell in row.values()] for row in rows.values()]
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(1.9 + 1.15 * len(columns), 1.7 + 0.46 * len(rows)), layout="constrained")
+        width = 1.9 + 1.15 * len(columns)
+        figure = Figure(figsize=(width, 1.7 + 0.46 * len(rows)), layout="constrained")
         axes = figure.subplots()
         axes.imshow(tinted(values, STRONGEST), aspect="auto")
         for y, row in enumerate(rows.values()):
@@ -45,7 +46,7 @@ def shape_figure(block: Json | None) -> str:
         headings = [f"{textwrap.fill(heading, 15)}\n{_broken(metric)}" for heading, metric in columns.items()]
         as_table(axes, headings, list(rows), fontsize=7.5)
         axes.set_ylabel("learned with", color=MUTED)
-        axes.set_xlabel(KEY, fontsize=8, color=MUTED)
+        axes.set_xlabel(textwrap.fill(KEY, round(15 * width)), fontsize=8, color=MUTED)
         return svg(figure)
 
 

@@ -50,9 +50,20 @@ narrow.addEventListener("change", fold);
 fold();
 sayChosen();
 
-// A filter that is chosen is shown at once; without scripts the button does it.
+// A filter that is chosen is shown at once; without scripts the button does it. Who chooses by keys goes on from there.
+const CHOSEN = "maieutic-chosen-filter";
 document.querySelectorAll("form.filters:not([data-offline])").forEach((form) => {
-  form.addEventListener("change", (event) => event.target.matches("select") && form.requestSubmit());
+  const last = form.elements[sessionStorage.getItem(CHOSEN) ?? ""];
+  if (last instanceof HTMLSelectElement) {
+    last.closest("details.fold")?.setAttribute("open", "");
+    last.focus();
+  }
+  sessionStorage.removeItem(CHOSEN);
+  form.addEventListener("change", (event) => {
+    if (!event.target.matches("select")) return;
+    sessionStorage.setItem(CHOSEN, event.target.name);
+    form.requestSubmit();
+  });
   form.addEventListener("submit", () => {
     form.querySelectorAll("select, input").forEach((one) => { one.disabled = one.value === ""; });
   });

@@ -36,12 +36,20 @@ _PARTS = {
         4: "quarter quarters fourth fourths",
         5: "fifth fifths",
         6: "sixth sixths",
+        7: "seventh sevenths",
         8: "eighth eighths",
+        9: "ninth ninths",
         10: "tenth tenths",
+        12: "twelfth twelfths",
+        100: "hundredth hundredths",
     }.items()
     for word in words.split()
 }
-_STRICT_ONLY = ("billion", "sixths", "eighth", "eighths")  # read in a text that is one number and nothing else
+# Read in a text that is one number and nothing else.
+_STRICT_ONLY = (
+    "billion", "sixths", "seventh", "sevenths", "eighth", "eighths", "ninth", "ninths", "twelfth", "twelfths",
+    "hundredth", "hundredths",
+)  # fmt: skip
 # What multiplies a number just before it, or stands alone, where numbers are read loosely.
 _TIMES = {"dozen": Fraction(12), "dozens": Fraction(12), "hundred": Fraction(100), "percent": Fraction(1, 100)}
 _TIMES |= {word: value for word, value in (_SCALES | _PARTS).items() if word not in _STRICT_ONLY}

@@ -50,7 +50,7 @@ def F(text):
         return {empty}
     return sorted({ties}, key=lambda word: -words.count(word))
 """,
-        numbers=(1, 2, 3),
+        numbers=(4, 5),  # all words have three letters or more
         conventions=(
             Convention(
                 "ties",
@@ -58,11 +58,13 @@ def F(text):
                 "In which order does `F` put words that come equally often?",
                 (
                     Value(
-                        "`F` puts words that come equally often in the order of the alphabet.",
+                        "`F` puts words that come equally often in the order of the alphabet, whatever their capitals; "
+                        "of two that differ in these alone the one with a capital stands first.",
                         "sorted(set(words), key=lambda word: (word.lower(), word))",
                     ),
                     Value(
-                        "`F` puts words that come equally often in the reverse order of the alphabet.",
+                        "`F` puts words that come equally often in the reverse order of the alphabet, whatever their "
+                        "capitals; of two that differ in these alone the one in small letters stands first.",
                         "sorted(set(words), key=lambda word: (word.lower(), word), reverse=True)",
                     ),
                     Value(
@@ -121,7 +123,7 @@ def F(text):
         return {empty}
     return "".join(word[0].upper() for word in words)
 """,
-        numbers=(2, 3, 4),
+        numbers=(4, 5),
         conventions=(
             Convention(
                 "hyphens",

@@ -16,7 +16,7 @@ from evals.report.report_page import experiments, matrix, metrics_of, write
 from evals.report.summary import summarize
 from evals.report.summary_types import Summary
 from evals.report.terminal_tables import table
-from evals.stats.number_format import number
+from evals.stats.number_format import interval, number
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
@@ -226,6 +226,12 @@ def text(summary) -> str:
 def test_what_rounds_to_zero_has_a_minus_only_where_signs_are_shown():
     assert [number(-0.004), number(-0.0), number(-0.006)] == ["0.00", "0.00", "−0.01"]
     assert [number(value, sign=True) for value in (-0.004, -0.0, 0.004)] == ["−0.00", "+0.00", "+0.00"]
+
+
+def test_an_interval_says_on_which_side_of_zero_it_ends():
+    ends = [(-0.3, -0.004), (-0.3, 0.004), (-1e-17, 0.3), (-0.004, 0.3)]
+    shown = [interval({"low": low, "high": high}) for low, high in ends]
+    assert shown == ["−0.30 to −0.00", "−0.30 to 0.00", "0.00 to 0.30", "−0.00 to 0.30"]
 
 
 def test_the_terminal_says_what_speaks_against_the_headline(summary):

@@ -55,7 +55,8 @@ def test_a_student_that_had_nothing_to_learn_from_is_not_missing(run: Path) -> N
     (adapter,) = (run / "adapters" / "facts").glob("seed-1")
     shutil.rmtree(adapter)
     adapter.with_name("seed-1.untrained.txt").write_text("no rows\n")
-    assert "train 6 6" in status(run) and "Missing: 1 build, 1 compare." in status(run)
+    assert "train 6 6" in (shown := status(run)) and "Missing: 1 build, 1 compare." in shown
+    assert "Left untrained, for want of anything to learn from: adapters/facts/seed-1.untrained.txt says why." in shown
 
 
 def test_while_it_runs_status_tells_what_runs_and_when_it_ends(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 from urllib.error import HTTPError
@@ -18,7 +19,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from maieutic.view.export_pages import export_pages
-from maieutic.view.queries import PAGE
+from maieutic.view.queries import PAGE, same_as, students
 from maieutic.view.server import Indexing
 from maieutic.view.show_runs import shown_runs
 from maieutic.view.talk_index import TalkIndex
@@ -241,6 +242,21 @@ def test_an_index_follows_files_that_grow_and_files_that_are_replaced(tmp_path: 
     assert indexed() == ids[::-1]
     file.unlink()
     assert indexed() == []
+
+
+def test_who_is_indexed_anew_keeps_its_place_in_the_config(tmp_path: Path) -> None:
+    run = shown_run(tmp_path / "run")
+    index = TalkIndex([run], tmp_path / "index.sqlite")
+    index.update()
+    [base] = (run.path / "results" / "base").glob("*.episodes.jsonl")
+    base.write_bytes(b"".join(reversed(base.read_bytes().splitlines(keepends=True))))
+    index.update()
+    with closing(index.connect()) as connection:
+        assert [student.condition for student in students(connection, "exam")] == ["base", "facts"]
+        [same] = connection.execute(
+            "SELECT same FROM talks WHERE kind = 'exam' AND condition = 'base' LIMIT 1"
+        ).fetchone()
+        assert [row["condition"] for row in same_as(connection, same)] == ["base", "facts"]
 
 
 def test_a_damaged_index_is_made_anew_and_a_lost_one_is_said(tmp_path: Path) -> None:

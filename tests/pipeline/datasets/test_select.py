@@ -38,6 +38,10 @@ TASK = Task(
 def test_whether_a_dialogue_is_kept_is_said_where_it_alone_decides(condition, is_kept):
     right = talk("How many pens does Tom have?", "Tom has 30 pens.", "The answer is 42.")
     assert kept(right, Condition(partition="facts", **condition)) is is_kept
+    for shared in ({"regime": "matched"}, {"regime": "shuffled"}, {"first_acts": "as_played"}):
+        rule = Condition(partition="facts", **shared)
+        says = [kept(one, rule, rule.regime or "natural") for one in (right, talk("The answer is 7.", "Hm."))]
+        assert says == [None, False]  # what else is kept decides; what is not kept is learned by nobody
     few = Condition(partition="facts", budget=0.000001)
     assert kept(right, few) is few.affords(right.task.id) is False
     assert kept(right, few.model_copy(update={"selection": "none"})) is False

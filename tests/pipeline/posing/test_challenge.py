@@ -205,6 +205,17 @@ def claims(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize(("answer", "gold"), [(".5 miles", ".5 miles"), ("5 miles", None), (" 'far'. ", "far")])
+def test_a_decimal_without_its_zero_is_no_larger_number(answer: str, gold: str | None):
+    document = Document("trail", "The trail is .5 miles long. It is not far.")
+    claim = {"question": "How long is the trail?", "evidence": [document.text], "answer": answer}
+    if gold is None:
+        with pytest.raises(Refused, match="word for word"):
+            posed(claim, document)
+    else:
+        assert posed(claim, document).answer == gold
+
+
 @given(claims())
 @settings(max_examples=500, deadline=None)
 def test_a_gold_stands_in_the_document_or_is_computed_from_its_numbers(claim: dict[str, Any]):

@@ -38,6 +38,18 @@ def test_steps_keep_their_sub_questions_and_the_last_one_says_the_answer(row):
     assert [step.question for step in plain] == ["", ""] and plain[0].text == "Ana has 2*12 = 24."
 
 
+@pytest.mark.parametrize("work", ["The area is 3 ** 2 = 9.", "It is 3 ** 2 = 9.\nSo it is 9.", "(1 + 2) ** 2 = 9."])
+def test_a_power_is_no_sub_question(row, work):
+    task = gsm8k.task(row["gsm8k"](0) | {"answer": f"{work}\n#### 9"})
+    assert task.solution == work and not any(step.question for step in task.steps)
+
+
+def test_a_sub_question_may_end_with_a_number(row):
+    work = "Let x be the pens. ** 2x + 3 = 21\nSubtract 3 ** 2x = 18\nDivide by 2 ** x = 9"
+    steps = gsm8k.task(row["gsm8k"](0) | {"answer": f"{work}\n#### 9"}).steps
+    assert [step.question for step in steps] == ["Let x be the pens.", "Subtract 3", "Divide by 2"]
+
+
 @pytest.mark.parametrize(
     ("gold", "number"), [("1,200", "1200"), ("12,34,567", "1234567"), ("$1,200.50", "$1200.50"), ("7,", "7")]
 )

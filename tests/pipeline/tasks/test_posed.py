@@ -50,6 +50,7 @@ def test_an_underspecified_record_has_a_full_twin_whose_question_states_all(read
     assert (lacking.specification, len(lacking.missing)) == ("underspecified", 2)
     assert (whole.specification, whole.missing, whole.question) == ("full", (), lacking.full_question)
     assert (whole.answer, whole.split) == (lacking.answer, lacking.split)
+    assert lacking.source == whole.source == "posed"  # by which a second source's tasks are known
 
 
 def test_a_full_record_in_the_file_is_taken_for_the_twin(read):
@@ -85,6 +86,7 @@ def test_the_loader_gives_either_specification_and_the_splits_share_no_question(
         (record(1, facts=[{"id": "f0", "text": "", "public": False}]), "facts.0.text"),
         (record(1, facts=[]), "Mark so what the question lacks"),
         (record(1, question=record(1)["full_question"]), "question and full_question are alike"),
+        (record(1, full_question="Hall 1 has 4 doors. How many locks has hall 1?"), "it lacks 7, which the withheld"),
         (full(1, question="How many locks?"), "question and full_question are unlike"),
         (record(1, question=record(1)["facts"][0]["text"] + " How many?"), "the question states 'f0' itself"),
         (record(1, specification="sharded"), "specification: 'sharded', expected one of full, underspecified"),

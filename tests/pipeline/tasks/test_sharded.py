@@ -122,6 +122,9 @@ def test_a_first_shard_that_does_not_ask_is_joined_by_the_one_that_does(row):
     under, _ = twins(item(row, shards=shards))
     assert under.question == "Tom and Ana collect balls. How many do they have?"
     assert [fact.text for fact in under.missing] == shards[1:3]
+    asks = ["Tom and Ana collect balls.", *shards[1:3], "How many do they have after 5 weeks?"]
+    under, _ = twins(item(row, question=f"{row['sharded'](10)['question']} After 5 weeks?", shards=asks))
+    assert [fact.text for fact in under.facts] == asks[1:3]  # what the question states is not withheld
     with pytest.raises(ValueError, match="no shard asks"):
         twins(item(row, shards=shards[:3]))
 
@@ -130,6 +133,12 @@ def test_a_first_shard_that_does_not_ask_is_joined_by_the_one_that_does(row):
 def test_shards_that_are_missing_or_empty_are_refused(row, shards):
     with pytest.raises(ValueError, match="shards"):
         twins(row["sharded"](10) | {"shards": shards})
+
+
+def test_a_later_shard_that_begins_as_a_relative_clause_tells(row):
+    shards = ["How many balls do they have?", "Tom has 12 balls.", "Ana has twice as many", "which they share equally"]
+    under, _ = twins(item(row, shards=[*shards, "what is their number"]))
+    assert [fact.text for fact in under.missing] == shards[1:]
 
 
 def test_an_empty_shard_is_passed_over_unless_it_took_a_number_along(row):

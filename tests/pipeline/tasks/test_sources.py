@@ -29,6 +29,7 @@ import itertools
 from pipeline.core.schema import Turn
 from pipeline.knowledge.records import Dialogue
 from pipeline.tasks.source import Licence, Source
+from pipeline.tasks.split import split_of
 from pipeline.tasks.word_problems import embedded_tasks
 
 
@@ -55,6 +56,11 @@ PEOPLE = Source("people", ("full", "underspecified"), read=read, dialogues=talks
 WORDS = Source("people", ("full",), read=read, dialogues=lambda *of: (["a talk"], []))
 BROKEN = Source("people", ("full",), read=read, dialogues=lambda *of: of[9])
 MAKES = Source("makes", ("full", "underspecified"), make=lambda settings, split: settings.nosuch)
+TWICE = Source("makes", ("full", "underspecified"), make=lambda settings, split: [
+    task.model_copy(update={"split": "exam"}) for task in read(settings)[0]])
+GIVES = Source("makes", ("full", "underspecified"), make=lambda settings, split: ["a task"])
+SPLITS = Source("makes", ("full", "underspecified"), make=lambda settings, split: [
+    task.model_copy(update={"split": split}) for task in read(settings)[0] if split_of(task.full_question) == split])
 HALF = lambda settings: read(settings)[0]
 BAD = lambda settings: (read(settings)[0], ["oops"])
 LEAVES = lambda settings: exit(0)
@@ -157,11 +163,18 @@ def test_a_reader_alone_may_have_every_specification_and_an_unknown_licence(mine
     ("LEAVES", "tasks.source: .* failed in line .*: SystemExit"),
     ("FAILS", "tasks.source: .* failed in line .*: AttributeError"),
     ("MAKES", "tasks.source: .* failed in line .*: AttributeError"),
-    ("SAME", "reads several tasks of the id 'a'"),
+    ("TWICE", "was asked for tasks of split 'train' and makes '.*' of split"),
+    ("GIVES", "makes something else than pipeline.core.schema.Task"),
+    ("SAME", "gives several tasks of the id 'a'"),
 ])  # fmt: skip
 def test_what_is_no_source_is_refused_with_what_was_expected(mine, name, message):
     with pytest.raises(MaieuticError, match=message):
         load_tasks(Tasks(source=f"{mine}:{name}"), "train")
+
+
+def test_tasks_that_a_source_outside_makes_bear_its_name(mine):
+    made = {split: load_tasks(Tasks(source=f"{mine}:SPLITS"), split)[0] for split in ("train", "exam")}
+    assert made["train"] and made["exam"] and {task.source for tasks in made.values() for task in tasks} == {"makes"}
 
 
 def test_dialogues_of_a_source_outside_are_split_and_counted_as_its_tasks_are(mine):

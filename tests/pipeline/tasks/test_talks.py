@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,6 +59,23 @@ def test_parquet_json_and_saved_datasets_give_the_same_talk(tmp_path: Path) -> N
         for name, key in (("one.parquet", ""), ("two.json", "data"), ("three", ""))
     ]
     assert [talk.turns for talk in found] == [SAID] * 3
+
+
+def test_talks_of_several_files_are_of_their_keys_and_no_two_have_one_place(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        Dataset.from_list([{"messages": CHAT}]).save_to_disk(tmp_path / name)
+        (tmp_path / f"in_{name}").mkdir()
+        (tmp_path / f"in_{name}" / "talks.jsonl").write_text(json.dumps({"messages": CHAT}) + "\n")
+    parted = DatasetDict({part: Dataset.from_list([{"messages": CHAT}]) for part in ("old", "new")})
+    parted.save_to_disk(tmp_path / "parted")
+    places = {
+        "train": "a", "test": "b", "more": "in_a/talks.jsonl", "most": "in_b/talks.jsonl", "own": "parted"
+    }  # fmt: skip
+    talks, bad = read_talks(TalkSource(files={key: str(tmp_path / place) for key, place in places.items()}))
+    assert not bad and len({talk.id for talk in talks}) == len(talks) == 6
+    assert [talk.split for talk in talks] == ["train", "test", "more", "most", "own/old", "own/new"]
+    alone, _ = read_talks(TalkSource(files={"all": str(tmp_path / "parted")}))
+    assert [talk.split for talk in alone] == ["old", "new"]
 
 
 def test_one_text_with_names_and_labels_becomes_turns(tmp_path: Path) -> None:

@@ -237,6 +237,11 @@ SAME += [
 ]  # fmt: skip
 
 
+# Parts of a whole.
+SAME += [("two ninths", "2/9"), ("three sevenths", "3/7"), ("five hundredths", "0.05"), ("one twelfth", "1/12")]
+DIFFERENT += [("3 sevenths", "3"), ("5 hundredths", "5"), ("two ninths", "2")]
+
+
 @pytest.mark.parametrize(("said", "gold"), SAME)
 def test_one_number_is_the_same_however_it_is_written(said, gold):
     assert equal(said, gold)
