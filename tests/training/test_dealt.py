@@ -9,9 +9,10 @@ from tests.builders import small_experiment
 from training.inputs.dealt import dealt
 
 
-def row(name: str, i: int, seed: int) -> Json:
+def row(name: str, i: int, seed: int, round: int = 0) -> Json:
     messages = [{"role": "user", "content": "?"}, {"role": "assistant", "content": name}]
-    whence = {"id": f"{name}-{seed}-{i:02}", "task_id": "t", "seed": seed, "round": 0, "specification": "full"}
+    id = f"{name}-{seed}-{i:02}" + f"-round-{round}" * bool(round)
+    whence = {"id": id, "task_id": "t", "seed": seed, "round": round, "specification": "full"}
     return {**whence, "messages": messages, "learn": [False, True]}
 
 
@@ -21,7 +22,8 @@ def built(tmp_path) -> Experiment:
     }
     made = small_experiment(tmp_path, conditions=conditions, training={"regime": "shuffled"})
     for name, count in (("many", 40), ("few", 10), ("apart", 10)):
-        write_rows(dataset_path(made, name), [row(name, i, seed) for seed in (1, 2) for i in range(count)])
+        rows = [row(name, i, seed, round) for round in (0, 1) for seed in (1, 2) for i in range(count)]
+        write_rows(dataset_path(made, name), rows)
     return made
 
 
@@ -30,6 +32,12 @@ def test_every_row_is_dealt_once_and_each_condition_gets_as_many_as_it_has(tmp_p
     many, few = ([r["id"] for r in dealt(Cell(made, name, 1))] for name in ("many", "few"))
     assert (len(many), len(few)) == (40, 10)
     assert sorted(many + few) == sorted([f"many-1-{i:02}" for i in range(40)] + [f"few-1-{i:02}" for i in range(10)])
+
+
+def test_rows_are_dealt_within_their_round(tmp_path):
+    made = built(tmp_path)
+    for round in (0, 1):
+        assert {r["round"] for r in dealt(Cell(made, "few", 1, round))} == {round}
 
 
 def test_a_name_says_nothing_of_the_rows_that_it_gets(tmp_path):

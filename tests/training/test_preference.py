@@ -28,7 +28,7 @@ from training.inputs.untrained import NothingToTrain
 from training.student import train
 from training.trainers import dpo
 from training.trainers.dpo import dpo_trainer
-from training.trainers.kto import kto_trainer
+from training.trainers.kto import _with_neighbour, kto_trainer
 
 METHODS = {name: {"partition": "facts", "method": name} for name in ("dpo", "kto")}
 METHODS["dpo_judge"] = {"partition": "facts", "voice": "model", "manner": "convincing", "method": "dpo_judge"}
@@ -153,6 +153,14 @@ def test_no_dialogue_is_its_own_neighbour(embedded, tmp_path):
     rows = [talk(n, bool(n % 2)) for n in range(9)]
     ready = kto_trainer(job(embedded, experiment(embedded, tmp_path, rows, "kto"), "kto"), rows)
     assert ready.sequences == len(ready.trainer.train_dataset) == 8
+    batch = {"completion_ids": [[1], [2], [3]], "learned": [[1], [0], [1]]}
+    assert _with_neighbour(batch) == {"KL_completion_ids": [[3], [1], [2]], "KL_learned": [[1], [1], [0]]}
+
+
+def test_the_rarer_kind_weighs_as_much_as_the_other(embedded, tmp_path):
+    rows = [talk(n, n % 4 == 0) for n in range(16)]
+    weights = kto_trainer(job(embedded, experiment(embedded, tmp_path, rows, "kto"), "kto"), rows).trainer.args
+    assert (weights.desirable_weight, weights.undesirable_weight) == (3, 1)
 
 
 def test_no_task_stands_on_both_sides_of_the_split(embedded, tmp_path):

@@ -19,6 +19,7 @@ from transformers import AutoModelForCausalLM
 from pipeline.core.errors import ConfigError, RunError
 from pipeline.core.files import file_hash
 from pipeline.datasets.dataset_files import dataset_path
+from pipeline.datasets.first_acts import COUNTED
 from pipeline.datasets.formats import FORMATS, write_rows
 from pipeline.datasets.matching import MATCHED
 from pipeline.datasets.rows import Row
@@ -31,6 +32,7 @@ from pipeline.runs.student_files import RECORD
 from training.adapter import WEIGHTS, that_matters
 from training.inputs.job import batching
 from training.inputs.masks import RowTooLong
+from training.inputs.student_rows import student_rows
 from training.inputs.untrained import NothingToTrain
 from training.student import train
 from training.trainers.sft import encode_rows, token_counter
@@ -63,6 +65,13 @@ USUAL: dict[str, Any] = {
     "learning_rate": 1e-2,
     "epochs": 2,
 }
+
+
+def test_a_row_is_learned_as_often_as_its_first_act_was_played(tmp_path: Path) -> None:
+    made = experiment(tmp_path / "model", tmp_path / "run")
+    weighed = [row(number) | {"times": times} for number, times in ((1, 0), (2, 1), (3, 3))]
+    write_rows(dataset_path(made, "facts"), weighed, COUNTED)
+    assert [one["id"] for one in student_rows(Cell(made, "facts", 1))] == ["d2-1-0", *["d3-1-0"] * 3]
 
 
 def experiment(model: Path, out: Path, rows: list[Row] | None = None, rounds: int = 1, **settings: Any) -> Experiment:

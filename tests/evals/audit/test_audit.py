@@ -228,6 +228,16 @@ def test_each_talk_is_judged_by_what_its_own_partner_knew_whichever_comes_first(
         }
 
 
+def test_talks_leave_the_curve_of_leaks_once_their_student_is_right(tmp_path: Path) -> None:
+    rows = [row(i) for i in range(60)]
+    for one in rows[:6]:
+        say(one, 2, f"The answer is {one['answer']}.")  # the second turn of its partner
+    for one in rows[40:]:
+        say(one, 1, f"The answer is {one['answer']}.")  # right after the first
+    [found] = [one for one in audited(tmp_path, rows)["leak"].findings if one.curve]
+    assert [(at, round(left, 3), n) for at, left, _, _, n in found.curve] == [(2, 0.85, 40)]
+
+
 @pytest.mark.parametrize("name", ["full_question", "round", "seed", "stop"])
 def test_a_field_that_says_something_of_a_run_is_refused(name: str) -> None:
     with pytest.raises(ValidationError, match=f"'{name}' is what a run of ours says of its own talks"):

@@ -156,6 +156,20 @@ def test_what_is_planted_in_dialogues_is_found_in_its_own_condition_alone(run: P
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("party", ["student", "partner"])
+def test_a_view_that_hangs_on_the_answer_is_found_on_its_own_side(
+    built: Path, monkeypatch: pytest.MonkeyPatch, party: str
+) -> None:
+    def leaky(task: Task, condition: Condition, turns: Sequence[Turn], of: Party, prompts: Any = None) -> Any:
+        shown = view(task, condition, turns, of, *([prompts] if prompts else []))
+        return [*shown, {"role": "user", "content": task.answer}] if of == party else shown
+
+    monkeypatch.setattr("evals.audit.checks.view_invariance.view", leaky)
+    found = {one.what: one.verdict for one in audited(built)["knowledge"].findings}
+    verdicts = [found[f"verifier: the {of}'s view changed"] for of in ("student", "partner")]
+    assert verdicts == (["fail", "pass"] if party == "student" else ["pass", "fail"])
+
+
 def test_what_is_planted_in_training_rows_is_found_in_its_own_condition_alone(run: Path) -> None:
     exam = next(iter(embedded_tasks("exam", "full")))
 
@@ -197,35 +211,12 @@ def test_conditions_that_train_on_other_amounts_are_red_in_the_matched_regime_al
     assert ("balance", "student tokens") in red(run)
 
 
-def matched_arms(path: Path) -> Path:
-    """Two natural conditions, and two that learn the same rows under the matched regime."""
-    arms = {
-        f"{name}_matched": CONDITIONS[name].model_copy(update={"learns_from": name, "regime": "matched"})
-        for name in ("facts", "volunteer")
-    }
-    run = made_run(path, conditions=CONDITIONS | arms)
-    for name in ("facts", "volunteer"):
-        rows = run / "datasets" / name / "sft" / "train.parquet"
-        shutil.copy(rows, run / "datasets" / f"{name}_matched" / "sft" / "train.parquet")
-    return run
-
-
 def test_balance_counts_rows_that_are_of_branches_too(built: Path) -> None:
     whole = [*built.glob("datasets/*/sft/*.parquet"), *built.glob("datasets/*/unpaired_preference/*.parquet")]
     rows = [parquet.read_table(file).num_rows for file in whole]
     [tokens] = [f for f in balance.check(open_material(str(built))).findings if f.what == "student tokens"]
     assert tokens.rate is not None and tokens.rate.n == sum(rows) > 2 * EACH * 5 * 2
     assert "labels" in tokens.note and "pairs" not in tokens.note
-
-
-def test_balance_is_judged_of_conditions_whose_own_regime_is_matched(tmp_path: Path) -> None:
-    run = matched_arms(tmp_path / "run")
-    path = run / "datasets" / "facts_matched" / "sft" / "train.parquet"
-    table = parquet.read_table(path)
-    parquet.write_table(table.slice(0, len(table) // 3), path)
-    tokens = [f for f in balance.check(open_material(str(run))).findings if f.what == "student tokens"]
-    assert [finding.verdict for finding in tokens] == ["not testable", "fail"]
-    assert "facts_matched" in tokens[1].note and "blind" in tokens[0].note
 
 
 def test_luck_is_of_what_selection_keeps(tmp_path: Path) -> None:

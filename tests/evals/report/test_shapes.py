@@ -115,6 +115,14 @@ def test_what_a_control_took_and_what_it_left_add_up_to_what_was_found():
         assert math.isclose(cell["took"][kind]["value"] + cell["left"][kind]["value"], cell["found"]["value"])
 
 
+def test_holm_corrects_over_all_cells_of_the_shape_table():
+    made = block(facts=0.27)
+    cells = [cell for row in made["rows"].values() for cell in row.values()]
+    [smallest] = [cell for cell in cells if cell["stands"]]
+    p = smallest["found"]["p"]
+    assert 1e-6 < p < 0.05 and smallest["p_holm"] == pytest.approx(len(cells) * p, rel=1e-6, abs=0)
+
+
 def test_a_metric_that_nobody_was_measured_on_stands_nowhere():
     made = clean(block(facts=0.5))
     assert marked(made["rows"]["facts"]["never sat"]) == "–" and made["counts"]["cells"] == 2

@@ -155,6 +155,12 @@ def test_who_sat_under_one_seed_is_compared_under_one_its_own_where_both_have_it
     assert (same.difference, same.seeds, same.paired) == (pytest.approx(2 / 3 - 1 / 3), 1, True)
 
 
+def test_of_seeds_that_overlap_those_that_both_sat_are_compared():
+    a, b = made("m", {1: [1, 1, 0], 2: [1, 0, 1], 3: [0, 0, 0]}), made("m", {2: [0, 0, 1], 3: [0, 1, 0], 4: [1, 1, 1]})
+    found = contrast({"a": a, "b": b}, M, "a", "b")
+    assert (found.difference, found.seeds, found.paired) == (pytest.approx(0), 2, True)
+
+
 def test_a_mean_over_few_of_the_tasks_misses_nothing_there_as_often_as_one_over_all():
     """Both are draws of the same tasks, so no difference is there to be found."""
     rng, mean = np.random.default_rng(0), ratio("m", shares=False)

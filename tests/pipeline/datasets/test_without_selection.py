@@ -7,14 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from maieutic.workflow import select as select_group
 from pipeline.core.schema import Turn
+from pipeline.datasets.dataset_files import read_rows
 from pipeline.datasets.first_acts import first_act, times
 from pipeline.datasets.rejection_sampling import selected
 from pipeline.datasets.survey import survey_of
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
-from pipeline.runs.dialogue_pool import Place
+from pipeline.runs.dialogue_pool import Place, dialogues_path
 from pipeline.tasks.hidden_item.hidden_item_tasks import make_task
 from tests.builders import small_experiment
 
@@ -88,6 +90,30 @@ def test_kept_rows_count_in_the_mix_that_was_played():
         of_kind[kept[id][1]] += n
     assert counted.keys() == kept.keys() and of_kind == {"attempt": 18, "ask": 2}
     assert max(counted[f"a{i}"] for i in range(8)) - min(counted[f"a{i}"] for i in range(8)) <= 1
+
+
+def test_kept_rows_are_marked_by_the_mix_of_their_own_seed(tmp_path):
+    """Seed 1 asks in 2 of 8 dialogues, seed 2 in 6 of 8; of both 2 of either kind are kept."""
+    made = small_experiment(
+        tmp_path / "run", seeds=[1, 2], tasks={"source": "hidden_item"}, dialogue={"per_task": 8},
+        conditions={"facts": {"partition": "facts", "first_acts": "as_played"}},
+    )  # fmt: skip
+    ask = TASK.missing[0].ask
+    talks = []
+    for seed, asks in ((1, 2), (2, 6)):
+        for sample in range(8):
+            opens = [ask, "Hm."] if sample < asks else []
+            ends = RIGHT if sample in {0, 1, 6, 7} else WRONG
+            talks.append(talk(sample, *opens, f"{ends} {'Yes. ' * (sample + 1)}", seed=seed))
+    dialogues = dialogues_path(made.run, "facts")
+    dialogues.parent.mkdir(parents=True)
+    dialogues.write_text("".join(f"{one.model_dump_json()}\n" for one in talks))
+    select_group(made, ["facts"])
+    counted = Counter[tuple[int, str]]()
+    for row in read_rows(made, "facts"):
+        asks_first = any(message["content"] == ask for message in row["messages"])
+        counted[row["seed"], "ask" if asks_first else "attempt"] += row["times"]
+    assert counted == {(1, "ask"): 1, (1, "attempt"): 3, (2, "ask"): 3, (2, "attempt"): 1}
 
 
 def test_closed_questions_are_a_first_act_of_their_own():

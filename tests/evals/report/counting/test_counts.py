@@ -7,12 +7,13 @@ import json
 from evals.report.counting import counts
 from evals.report.counting.counts import count, count_all
 from pipeline.building.turn_values import has_turn_values
+from pipeline.core.schema import Turn
 from pipeline.datasets.export import export
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.experiment.settings import TurnValues
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
-from pipeline.runs.dialogue_pool import Pool, branches_path
+from pipeline.runs.dialogue_pool import Pool, branches_path, dialogues_path
 from pipeline.runs.store import read, rewrite
 from tests.evals.made_run import METHODS, made_run
 
@@ -54,6 +55,30 @@ def test_the_share_with_a_violation_is_of_dialogues_in_which_a_partner_spoke(tmp
     assert entry["violated"]["n"] == 1 + len(rest) and entry["violated"]["value"] == 1 / (1 + len(rest))
     assert entry["violations"]["off_role"] == entry["violated"] and entry["violations"]["false_fact"]["value"] == 0
     assert "disclosure" not in entry["violations"]
+
+
+def test_leaks_luck_and_the_mix_are_counted_from_dialogues(tmp_path):
+    run = made_run(tmp_path / "run")
+    experiment = load(run / "config.yaml").model_copy(update={"out": str(run)})
+
+    def says(name, party, text):
+        """One dialogue on a task that lacks a fact now begins so; how many there are of such, and of all."""
+        path = dialogues_path(run, name)
+        rows = list(read(path, Dialogue))
+        one = next(row for row in rows if row.task.missing and len(row.turns) > 1)
+        said = Turn(party=party, text=text.format(one.task.answer))
+        turns = (said,) if party == "student" else (one.turns[0].model_copy(update={"text": "Hm."}), said)
+        rewrite(path, [row.model_copy(update={"turns": turns}) if row is one else row for row in rows])
+        return sum(bool(row.task.missing) for row in rows), len(rows)
+
+    lacking, _ = says("blind", "student", "The answer is {}.")
+    export(experiment, "blind")
+    entry = count(experiment, "blind")[0]
+    assert entry["lucky"]["value"] == 1 / lacking and entry["leak_stated"]["n"] == 0  # it holds nothing to leak
+    assert (entry["lucky_selected"]["value"], entry["lucky_selected"]["n"]) == (1, 1)  # all others end wrong
+    assert entry["budgets"]["task_mix"]["underspecified"] == 1
+    _, dialogues = says("facts", "partner", "The answer is {}.")
+    assert count(experiment, "facts")[0]["leak_stated"]["value"] == 1 / dialogues
 
 
 def test_a_pool_that_several_learn_from_is_read_once_and_counts_as_before(tmp_path, monkeypatch):

@@ -18,6 +18,7 @@ def test_a_restated_fact_gives_nothing_away_though_it_holds_the_answers_number()
 
 
 def test_a_sum_of_the_same_owner_and_things_is_no_restated_fact() -> None:
+    tried = 0
     for seed in range(300):
         task = make_task(seed, "full")
         owned = next((fact.text for fact in task.facts if fact.public and " has " in fact.text), None)
@@ -26,3 +27,5 @@ def test_a_sum_of_the_same_owner_and_things_is_no_restated_fact() -> None:
         who, _, rest = owned.partition(" has ")
         things = rest.split()[-1]
         assert gives_answer(f"{who} has 39 - 19 = {task.answer} {things}", task.answer, task.question, task.facts)
+        tried += 1
+    assert tried > 50
