@@ -29,7 +29,7 @@ class Played:
 
     dialogues: int
     roles: ByRole
-    seconds: float  # from the first request to the last answer, models loaded
+    seconds: float  # from the first request, at which vLLM starts, to the last answer
 
 
 @dataclass
@@ -108,7 +108,8 @@ def measured_in_words(experiment: Experiment, played: Mapping[str, Played]) -> s
     return (
         f"Estimated from {requests} requests in {dialogues} dialogues, {at_once} at a time: {rate_of(played):,.0f} "
         f"generated tokens a second. A build has up to {experiment.dialogue.at_a_time} at a time, so its hours are "
-        "mostly fewer. Not in it: what training computes, lessons of memories, and loading models."
+        "mostly fewer, and where vLLM was started for these dialogues its start is in that rate. Not in it: what "
+        "training computes, lessons of memories, and loading models."
     )
 
 

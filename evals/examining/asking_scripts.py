@@ -6,10 +6,9 @@ python -m evals.examining.asking_scripts configs/lookup_smollm2.yaml     # minut
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
+from evals.examining.partner_replies import print_of_config
 from evals.exams.asking import METRICS, first_turn
 from evals.metrics.case import Hits, tally
 from evals.metrics.metric import signed_sum
@@ -19,7 +18,7 @@ from pipeline.core.schema import Fact, Task, Turn
 from pipeline.dialogue.expert import worked_out
 from pipeline.dialogue.q_priming import by_id, question_for
 from pipeline.experiment.assignment import exam_tasks
-from pipeline.experiment.experiment import Experiment, load
+from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.instruments import open_instruments
 from pipeline.reading.instrument import Instrument
 from pipeline.reading.sentences import sentences
@@ -82,4 +81,4 @@ def table(experiment: Experiment) -> str:
 
 
 if __name__ == "__main__":
-    print(table(load(Path(sys.argv[1]))))
+    print_of_config(__doc__, table)

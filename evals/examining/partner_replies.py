@@ -4,21 +4,25 @@ are made of (docs/partners.md).
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from evals.metrics.case import Hits, tally
 from evals.metrics.metric import Metric, signed_sum
 from evals.sitting.sitting import UNANSWERED
 from evals.stats.intervals import Rate, estimate, tabulate
+from pipeline.core.errors import MaieuticError
 from pipeline.core.readings import PartnerReading
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.casting import Casting
 from pipeline.dialogue.episode import Cast, Episode
 from pipeline.dialogue.turn_taking import respond
 from pipeline.experiment.cell import Cell
-from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.experiment import Experiment, load
+from pipeline.experiment.preflight import preflight
 from pipeline.knowledge.condition import Condition
 from pipeline.reading.stored import partner_reading
 
@@ -86,3 +90,17 @@ def table(rows: Mapping[str, Mapping[str, Rate]], tasks: int) -> str:
         cells = (f"{rate.value:.2f} ({rate.low:.2f} to {rate.high:.2f})" for rate in found.values())
         lines.append(f"| {name} | {' | '.join(cells)} | {tasks} |")
     return "\n".join(lines)
+
+
+def print_of_config(says: str | None, measure: Callable[[Experiment], str]) -> None:
+    """Print what `measure` says of the config that is named. An error of this project is its message, status 1."""
+    parser = argparse.ArgumentParser(description=says, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("config", type=Path)
+    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="such as tasks.seed=7")
+    options = parser.parse_args()
+    try:
+        experiment = load(options.config, tuple(options.overrides))
+        preflight(experiment)
+        print(measure(experiment))
+    except MaieuticError as error:
+        raise SystemExit(str(error)) from None

@@ -10,18 +10,16 @@ nothing of teaching. A partner by rule shows what the figures can be. Look here 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from evals.examining.partner_replies import Replies, partners, rates, table
+from evals.examining.partner_replies import Replies, partners, print_of_config, rates, table
 from evals.metrics.case import Hits
 from evals.metrics.metric import Metric, alike, difference
 from evals.stats.intervals import Rate
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Task
 from pipeline.experiment.assignment import exam_tasks
-from pipeline.experiment.experiment import Experiment, load
+from pipeline.experiment.experiment import Experiment
 from pipeline.reading.numbers.equality import equal
 
 METRICS: tuple[Metric, ...] = (
@@ -70,4 +68,4 @@ def teachers(experiment: Experiment) -> str:
 
 
 if __name__ == "__main__":
-    print(teachers(load(Path(sys.argv[1]), tuple(sys.argv[2:]))))
+    print_of_config(__doc__, teachers)

@@ -11,11 +11,9 @@ rule shows what the figures can be. Look here before a run with a model for a us
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from evals.examining.partner_replies import Replies, partners, rates, table
+from evals.examining.partner_replies import Replies, partners, print_of_config, rates, table
 from evals.metrics.case import Hits
 from evals.metrics.metric import Metric, alike, difference
 from evals.stats.intervals import Rate
@@ -23,7 +21,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Fact, Task
 from pipeline.dialogue.q_priming import by_id, question_for
 from pipeline.experiment.assignment import exam_tasks
-from pipeline.experiment.experiment import Experiment, load
+from pipeline.experiment.experiment import Experiment
 
 METRICS: tuple[Metric, ...] = (
     *alike({
@@ -76,4 +74,4 @@ def users(experiment: Experiment) -> str:
 
 
 if __name__ == "__main__":
-    print(users(load(Path(sys.argv[1]), tuple(sys.argv[2:]))))
+    print_of_config(__doc__, users)

@@ -59,7 +59,7 @@ def check_exportable(experiment: Experiment, condition_name: str, format: Format
     condition = experiment.conditions[condition_name]
     weighed = condition.first_acts == "as_played" or experiment.regime_of(condition_name) != "natural"
     own = LEARNING_RULES[condition.method].format
-    if weighed and format != own and format in ("prompt_completion", "preference", "unpaired_preference"):
+    if weighed and format not in (own, "prompt_only"):
         raise NotExportable(
             f"{condition_name}: which rows it learns, and how often, stands in a column of its `sft` rows (times, or "
             f"matched), or is dealt by lot between conditions. Rows of {format} would be those of a condition "

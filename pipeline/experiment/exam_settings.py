@@ -28,8 +28,8 @@ class Exams(Section):
     include: tuple[str, ...] | None = Field(default=None, min_length=1)
     samples: int = Field(default=8, ge=1)  # K first turns per task at the sampling temperature
     episodes: int = Field(default=2, ge=1)  # whole episodes per task and exam partner
-    beliefs: int = Field(default=8, ge=1)
-    greedy: bool = True
+    beliefs: int = Field(default=8, ge=1)  # answers that say what a student holds true, at the sampling temperature
+    greedy: bool = True  # a first turn at temperature 0, too
     scaffold: Literal["none", "cqot"] = "none"  # private critical questions before each of the student's turns
     cqot: Cqot = Cqot()  # read where that is the scaffold
     turns: int | None = Field(default=None, ge=1)  # student turns of whole episodes; None: as many as in training

@@ -13,10 +13,12 @@ from pathlib import Path
 from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import is_address
 from pipeline.core.resources import may_be_of_hub
+from pipeline.engines.settings import Engine
 from pipeline.engines.weights import EMBEDDED, HIDDEN_ITEM, is_embedded_base, not_made, weights_at
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.pilot import check_pilot
 from pipeline.experiment.roles import ROLES
+from pipeline.knowledge.condition import ONLINE
 from pipeline.reading.embedder import INSTALLED, installed_model
 from pipeline.reading.labelling.labeller import Own
 from pipeline.reading.reader_figures import read_figures
@@ -36,6 +38,9 @@ def preflight(experiment: Experiment) -> None:
     _check_greedy(experiment)
     _check_adapter(experiment)
     _check_training(experiment)
+    for name, condition in experiment.conditions.items():
+        if condition.method in ONLINE:
+            check_beside_training(experiment, name)
     if experiment.executor == "ray" and importlib.util.find_spec("ray") is None:
         raise ConfigError("executor: 'ray' is not installed here. Install it with pip install 'ray>=2.60,<3'.")
 
@@ -119,6 +124,24 @@ def _check_models(experiment: Experiment) -> None:
             raise ConfigError(
                 f"conditions.{condition_name}.base: {base!r} is not of the kind of student.model: "
                 f"{experiment.student.model!r}, whose words its dialogues are in. Name one that knows them"
+            )
+
+
+def check_beside_training(experiment: Experiment, condition_name: str) -> None:
+    """Raises ConfigError where who is asked while a student learns by playing cannot be heard beside its trainer: all
+    on vLLM but the student itself need a share of the GPU's memory that is named."""
+    condition = experiment.conditions[condition_name]
+    engines: dict[str, Engine] = {}
+    if condition.voice == "model" and condition.weights != "current":
+        engines["partner"] = experiment.engine_of("partner" if condition.weights == "base" else "student")
+    if condition.manner == "convincing" or "judge" in experiment.readers:
+        engines["judge"] = experiment.engine_of("judge")
+    for role, engine in engines.items():
+        if engine.kind == "vllm" and engine.gpu_memory_utilization is None:
+            raise ConfigError(
+                f"conditions.{condition_name}: method {condition.method!r} with the {role} on vLLM beside the trainer "
+                "needs to know what of the GPU's memory it may have. Name the gpu_memory_utilization of its engine, "
+                "use weights: current, or an engine of another kind"
             )
 
 

@@ -41,9 +41,9 @@ class Role(Section):
 
     model: str = ""  # `embedded`, a directory, a hub name, or a server's name for it; empty: another role's
     engine: str = ""  # a name in `engines`; empty: the lone `engine`
-    # A set of prompts (closed, chat, instructed, brief; demonstrated for a challenger), or a folder of templates, which
-    # replaces those of a set that it holds files for (docs/prompts.md). auto: closed for the embedded base and scripts,
-    # else chat.
+    # A set of prompts (closed, chat, instructed, brief; demonstrated for a partner or a challenger), or a folder of
+    # templates, which replaces those of a set that it holds files for (docs/prompts.md). auto: closed for the embedded
+    # base and scripts, else chat.
     prompts: str = "auto"
     sampling: RoleSampling = RoleSampling()
     # Whether it reasons before it answers. What it reasons is recorded and never read by another party; drop: nor by

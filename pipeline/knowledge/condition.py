@@ -46,6 +46,8 @@ class Condition(BaseModel):
     disclosure: Literal["on_request", "volunteer", "chatter"] = "on_request"
     label: Literal["partner", "teacher"] = "partner"
     voice: Literal["rule", "model", "human"] = "rule"  # human: imported dialogues
+    # Who speaks with voice: model: base, current (this condition's own student as it stands), or the student of another
+    # condition, by its name.
     weights: str = "base"
     # Whose student sits in the student's seat while dialogues are sampled: another condition's; empty: its own.
     speaker: str = ""

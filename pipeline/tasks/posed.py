@@ -90,8 +90,8 @@ def task(row: dict[str, Any]) -> Task:
     if equal(made.wrong_answer, made.answer):
         raise RowError(f"wrong_answer: {made.wrong_answer!r} is the answer; leave it out, or give another one")
     wrong = made.wrong_answer or wrong_answer(made.answer, made.full_question)
-    told = {"source": SOURCE.name, "split": split_of(made.full_question), "wrong_answer": wrong}
-    return made.model_copy(update=told)
+    own = {"source": SOURCE.name, "split": split_of(made.full_question), "wrong_answer": wrong}
+    return made.model_copy(update=own)
 
 
 def _plain(text: str) -> str:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.core.errors import ConfigError
 from pipeline.dialogue.casting import Casting
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Model
-from pipeline.engines.settings import Engine
 from pipeline.experiment.asked_in_role import InRole
 from pipeline.experiment.experiment import Experiment
-from pipeline.experiment.roles import RoleName
+from pipeline.experiment.preflight import check_beside_training
 from pipeline.knowledge.condition import Condition
 from pipeline.reading.instrument import Instrument
 from pipeline.runs.directory import newest_adapter
@@ -60,13 +58,7 @@ class Partners:
 def open_partners(job: TrainingJob) -> Partners:
     """Raises ConfigError where the partner cannot be heard beside the student's engine."""
     experiment, condition = job.experiment, job.cell.condition
-    for role, engine in _engines_beside(job).items():
-        if engine.kind == "vllm" and engine.gpu_memory_utilization is None:
-            raise ConfigError(
-                f"conditions.{job.cell.condition_name}: method {job.method!r} with the {role} on vLLM beside the "
-                "trainer needs to know what of the GPU's memory it may have. Name the gpu_memory_utilization of its "
-                "engine, use weights: current, or an engine of another kind"
-            )
+    check_beside_training(experiment, job.cell.condition_name)
     casting = Casting(experiment, newest_adapter)
     return Partners(
         experiment=experiment,
@@ -77,14 +69,3 @@ def open_partners(job: TrainingJob) -> Partners:
         hears=casting.hears,
         reads=casting.reads,
     )
-
-
-def _engines_beside(job: TrainingJob) -> dict[RoleName, Engine]:
-    """The engines of those who are asked while the student learns, the student's own aside."""
-    experiment, condition = job.experiment, job.cell.condition
-    engines: dict[RoleName, Engine] = {}
-    if condition.voice == "model" and condition.weights != "current":
-        engines["partner"] = experiment.engine_of("partner" if condition.weights == "base" else "student")
-    if condition.manner == "convincing" or "judge" in experiment.readers:
-        engines["judge"] = experiment.engine_of("judge")
-    return engines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -240,3 +241,14 @@ def test_two_instruments_are_two_by_what_auto_comes_to(reading):
         small_experiment(**natural, reading=reading)
     assert small_experiment(**natural).readers == ("cross_encoder", "semantic")
     assert small_experiment(reading={"partner": "closed", "metrics": "closed"}).readers == ("closed", "closed")
+
+
+def test_a_partner_on_vllm_beside_a_trainer_has_its_share_of_the_gpu_named() -> None:
+    engine: dict[str, Any] = {"kind": "vllm"}
+    peer = {"partition": "key", "voice": "model", "method": "grpo"}
+    made = partial(small_experiment, student={"model": "x/y"}, dialogue={"per_task": 4})
+    with pytest.raises(ConfigError, match=r"conditions\.peer: method 'grpo' with the partner on vLLM .* Name the gpu_"):
+        preflight(made(engine=engine, conditions={"peer": peer}))
+    preflight(made(engine=engine, conditions={"peer": peer | {"method": "sft"}}))
+    preflight(made(engine=engine, conditions={"peer": peer | {"weights": "current"}}))
+    preflight(made(engine=engine | {"gpu_memory_utilization": 0.3}, conditions={"peer": peer}))
