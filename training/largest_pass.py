@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 
 from pipeline.experiment.experiment import Experiment
-from pipeline.knowledge.condition import Method
+from pipeline.knowledge.condition import ONLINE, Method
 from training.inputs.job import batching, in_bf16
 from training.memory_needed import Memory, Sizes, training_memory
 
@@ -24,14 +24,17 @@ class Pass(NamedTuple):
 
 
 def largest_pass(experiment: Experiment) -> Pass:
-    """Of the method whose pass has most tokens, all as long as training.max_length allows."""
+    """Of the method whose pass has most tokens, all as long as training.max_length allows, or as what is played may
+    come to, to which that is no limit."""
     settings, dialogue = experiment.training, experiment.dialogue
     passes = []
     for method in {condition.method for condition in experiment.conditions.values()}:
         turns = dialogue.turns if method in (*BY_SFT, "kto", "grpo") else 1
         rows = batching(experiment, method)[0] * (2 if method.startswith("dpo") else 1)  # a pair is two sequences
         learned = rows * min(turns * dialogue.max_tokens, settings.max_length)
-        passes.append(Pass(method, rows, settings.max_length, learned))
+        played = turns * (experiment.answer_tokens("student") + experiment.answer_tokens("partner"))
+        length = max(settings.max_length, played) if method in ONLINE else settings.max_length
+        passes.append(Pass(method, rows, length, learned))
     return max(passes, key=lambda each: (each.rows * each.length, each.learned))
 
 

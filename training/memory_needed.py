@@ -100,7 +100,8 @@ def sizes_of(model: str, lora: dict[str, Any]) -> Sizes:
         whole = sum(weight.numel() for weight in base.parameters())  # a tied head is counted once
         student = get_peft_model(base, LoraConfig(**lora, task_type="CAUSAL_LM"))
     text = config.get_text_config()
-    attention = next(module for name, module in base.named_modules() if name.endswith("self_attn"))
+    # Some configs leave it out, and a tower that sees has another.
+    head = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
     return Sizes(
         linear=linear,
         other=whole - linear,
@@ -108,7 +109,7 @@ def sizes_of(model: str, lora: dict[str, Any]) -> Sizes:
         layers=text.num_hidden_layers,
         hidden=text.hidden_size,
         intermediate=text.intermediate_size,
-        attention=text.num_attention_heads * attention.head_dim,
-        keys=text.num_key_value_heads * attention.head_dim,
+        attention=text.num_attention_heads * head,
+        keys=text.num_key_value_heads * head,
         vocabulary=text.vocab_size,
     )

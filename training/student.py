@@ -28,6 +28,7 @@ from transformers import (
 from transformers.utils import logging as hf_logging
 
 from pipeline.datasets.rows import Row
+from pipeline.engines.decoding.freed_memory import collect
 from pipeline.engines.model import EngineDown, EngineError
 from pipeline.engines.transformers import end_tokens, load_tokenizer
 from pipeline.engines.weights import weights_at
@@ -74,6 +75,13 @@ def train(cell: Cell, start: Path | None = None, shown: Callable[[str], Shown] =
     NothingToTrain without rows, RowTooLong or TemplateError (training.inputs.masks) naming the row, RunError without a
     dataset, ConfigError for settings that do not fit, Interrupted where an engine failed and kept failing.
     """
+    try:
+        return _trained(cell, start, shown)
+    finally:
+        collect()  # before an engine, or the next trainer, asks for a GPU's memory
+
+
+def _trained(cell: Cell, start: Path | None, shown: Callable[[str], Shown]) -> Path:
     rows, out = student_rows(cell), adapter_path(cell)
     origin = made_from(cell, rows, start)
     if is_done(out, origin):

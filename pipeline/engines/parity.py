@@ -15,6 +15,7 @@ from peft import PeftModel
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 from transformers.utils import logging as hf_logging
 
+from pipeline.engines.decoding.freed_memory import collect
 from pipeline.engines.model import EngineDown
 from pipeline.engines.transformers import encode
 from pipeline.engines.weights import weights_at
@@ -61,7 +62,7 @@ def _expected(name: str, adapters: list[str], dtype: str, asked: list[list[int]]
         model.set_adapter(adapter)
         scores[adapter] = _read(model, asked)
     del base, model
-    torch.cuda.empty_cache()
+    collect()
     return scores
 
 

@@ -50,6 +50,11 @@ def is_opened(prompt: str) -> bool:
     return prompt.rstrip().endswith(OPEN)
 
 
+def closed(prompt: str) -> str:
+    """A rendered prompt behind which nobody reasons: a thought that the template opened has ended, empty."""
+    return f"{prompt.rstrip()}\n\n{CLOSE}\n\n" if is_opened(prompt) else prompt
+
+
 class Sampled(NamedTuple):
     """What sampled ids say."""
 

@@ -38,7 +38,7 @@ from pipeline.engines.decoding.decode import (
 from pipeline.engines.decoding.freed_memory import FreedMemory
 from pipeline.engines.dtype import computed_in
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, Scored, check_adapter
-from pipeline.engines.reasoning import CLOSE, is_opened, read_ids
+from pipeline.engines.reasoning import closed, read_ids
 from pipeline.engines.settings import Engine
 from pipeline.engines.weights import EMBEDDED, not_made, weights_at
 
@@ -177,15 +177,15 @@ class TransformersModel:
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, messages: list[Message], thinking: bool = False) -> list[int]:
-    """A chat up to and including the generation prompt."""
-    return tokenizer.encode(render(tokenizer, messages, thinking), add_special_tokens=False)
+    """A chat up to and including the generation prompt, without a thought as it is learned without one."""
+    prompt = render(tokenizer, messages, thinking)
+    return tokenizer.encode(prompt if thinking else closed(prompt), add_special_tokens=False)
 
 
 def encode_scored(tokenizer: PreTrainedTokenizerBase, messages: list[Message], scored: Scored) -> tuple[list[int], int]:
     """A chat with the answer that is scored, behind an empty thought where the template writes one, and how many of
     the ids, the last ones, its rest is. Raises EngineError where it is none."""
-    prompt = render(tokenizer, messages)
-    begun = prompt + (f"{CLOSE}\n\n" if is_opened(prompt) else "") + scored.begins
+    begun = closed(render(tokenizer, messages)) + scored.begins
     before, ids = (tokenizer.encode(text, add_special_tokens=False) for text in (begun, begun + scored.rest))
     same = next((i for i, pair in enumerate(zip(before, ids, strict=False)) if pair[0] != pair[1]), len(before))
     if same >= len(ids):
@@ -223,7 +223,8 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
             f"name OWNER/NAME, or a local base such as {EMBEDDED!r} (maieutic base lists them)."
         )
     try:
-        tokenizer = AutoTokenizer.from_pretrained(place)
+        # With vLLM mistral_common is there, whose tokenizers know no chat template.
+        tokenizer = AutoTokenizer.from_pretrained(place, mistral_format=False)
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"model (as in student.model): no tokenizer could be read from {name!r}. Expected a directory with "

@@ -7,7 +7,6 @@ so does this one.
 
 from __future__ import annotations
 
-import gc
 import os
 import pickle
 import signal
@@ -19,7 +18,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import IO, Any, NamedTuple
 
 from pipeline.core.errors import MaieuticError, RunError
-from pipeline.engines.decoding.freed_memory import give_back
+from pipeline.engines.decoding.freed_memory import collect
 from pipeline.experiment.cell import Cell
 from pipeline.sandbox.checks import allow_unsafe
 
@@ -60,8 +59,7 @@ def _serve(asked: IO[bytes], answers: IO[bytes]) -> None:
         if unsafe:
             allow_unsafe()
         came = _what_comes_of(work, cell, told)
-        gc.collect()  # a trainer and its model hold each other
-        give_back()
+        collect()
         answer(came)
 
 

@@ -206,6 +206,8 @@ def test_of_a_thought_that_the_template_opens_only_what_was_sampled_is_learned(t
     closed = "" if kept else "\n</think>\n\n"
     asked = [render(tokenizer, messages[:i], kept) + closed for i, learned in enumerate(learn) if learned]
     assert read == asked
+    prompts = [engine.encode(tokenizer, messages[:i], thinking=kept) for i, learned in enumerate(learn) if learned]
+    assert before_labels(sequences) == prompts  # what is examined is asked as it learned to answer
 
 
 def before_labels(sequences: list[Encoded]) -> list[list[int]]:

@@ -8,6 +8,8 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -38,6 +40,7 @@ from training.online.rewards import without_spread
 from training.online.session import Session
 from training.student import train
 
+CLOSING = ExitStack()
 BASE = Path("data/base")
 WEIGHTS = "adapter_model.safetensors"
 
@@ -74,10 +77,18 @@ def job(made: Experiment, name: str = "facts") -> TrainingJob:
     return TrainingJob(Cell(made, name, 1), model, tokenizer, lora)
 
 
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    """As after a training: what a trainer started has ended."""
+    with CLOSING:
+        yield
+
+
 def prepared(made: Experiment) -> tuple[PreparedTrainer, list[dict[str, Any]]]:
     """A trainer whose adapter is not nothing, and the first batch that it would play."""
     export(made, "facts")
     ready = grpo_trainer(job(made), [row for row in read_rows(made, "facts") if row["seed"] == 1])
+    CLOSING.callback(ready.close)
     torch.manual_seed(0)
     for name, weights in ready.trainer.model.named_parameters():
         if "lora_B" in name:
@@ -305,7 +316,8 @@ def test_a_yoked_student_plays_the_same_and_its_rewards_are_dealt_by_lot(tmp_pat
         made = experiment(BASE, tmp_path / selection, dialogue={"turns": 3, "max_tokens": 64})
         made = made.model_copy(update={"conditions": learns})
         export(made, name)
-        trainer = grpo_trainer(job(made, name), student_rows(Cell(made, name, 1))).trainer
+        trainer, *_, close = grpo_trainer(job(made, name), student_rows(Cell(made, name, 1)))
+        CLOSING.callback(close)
         batches = [[example["prompt"] for example in batch] for batch in trainer.get_train_dataloader()]
         found = [trainer.rollout_func(batch, trainer) for batch in batches]
         played.append({key: [each for part in found for each in part[key]] for key in ("completion_ids", "reward")})

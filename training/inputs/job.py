@@ -17,7 +17,7 @@ from pipeline.engines.dtype import computed_in
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import Override
-from pipeline.knowledge.condition import ONLINE, Method
+from pipeline.knowledge.condition import OF_PARTNER, ONLINE, Method
 from pipeline.runs.directory import adapter_path
 from training.inputs.token_counts import TokenCounts
 
@@ -48,8 +48,8 @@ class TrainingJob(NamedTuple):
 
     @property
     def keeps_reasoning(self) -> bool:
-        """Whether the student learns what it reasoned before its turns."""
-        return self.experiment.student.thinking == "keep"
+        """Whether what was reasoned before a turn is learned, of the role whose turns are."""
+        return self.experiment.role("partner" if self.method in OF_PARTNER else "student").thinking == "keep"
 
     @property
     def max_length(self) -> int:

@@ -23,7 +23,7 @@ from transformers import PreTrainedTokenizerBase
 from pipeline.core.errors import MaieuticError
 from pipeline.core.schema import Message
 from pipeline.engines.chat_template import render
-from pipeline.engines.reasoning import ANSWER, CLOSE, OPEN, is_opened
+from pipeline.engines.reasoning import ANSWER, CLOSE, OPEN, closed, is_opened
 
 IGNORE = -100
 # Stands for what is asked in a rendered chat, as ANSWER does for an answer.
@@ -139,7 +139,7 @@ def _turn(
         if CLOSE in content:
             content = content.removeprefix(OPEN + prompt[len(prompt.rstrip()) :])
         else:
-            prompt = f"{prompt.rstrip()}\n\n{CLOSE}\n\n"
+            prompt = closed(prompt)
     elif CLOSE not in opening:
         content = opening + content
     elif CLOSE not in content:  # an empty thought, which the student did not write

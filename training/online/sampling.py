@@ -46,6 +46,7 @@ class TrainersModel:
     def __init__(self, job: TrainingJob):
         settings, engine = job.experiment, job.experiment.engine_of("student")
         self.tokenizer, self.batch = job.tokenizer, 1 if settings.dialogue.deterministic else engine.batch
+        self.runner = asyncio.Runner()  # of all steps: a partner on vLLM is shut down with its loop
 
     def play(self, trainer: GRPOTrainer, work: Work) -> Any:
         """What `work` gives, with an engine that has the weights of the moment."""
@@ -53,7 +54,7 @@ class TrainersModel:
         # Anew in each step: an engine remembers keys and values of the weights that it was made with.
         engine = TransformersModel(model, self.tokenizer, self.batch)
         try:
-            return asyncio.run(work(engine))
+            return self.runner.run(work(engine))
         finally:
             model.train()
 
@@ -61,7 +62,7 @@ class TrainersModel:
         """It is the model that is trained."""
 
     def close(self) -> None:
-        """It was there before."""
+        self.runner.close()
 
 
 class VllmBeside:
@@ -94,7 +95,8 @@ class VllmBeside:
         model.eval()  # dropout is no part of the model that sampled
         for session in [session for session in sessions if session.ids][:CHECKED]:
             ids = torch.tensor([session.prompt + session.ids], device=model.device)
-            scores = torch.log_softmax(model(input_ids=ids).logits[0, len(session.prompt) - 1 : -1].float(), -1)
+            logits = model(input_ids=ids, logits_to_keep=len(session.ids) + 1).logits[0, :-1]
+            scores = torch.log_softmax(logits.float(), -1)
             ours = scores.gather(1, ids[0, len(session.prompt) :, None])[:, 0].cpu()
             own = torch.tensor(session.own, dtype=torch.bool)
             apart.append(float((ours[own] - torch.tensor(session.scores)).abs().mean()))

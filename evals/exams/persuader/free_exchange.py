@@ -42,6 +42,7 @@ from pipeline.core.random_streams import stream
 from pipeline.core.schema import Json, Message
 from pipeline.dialogue.episode import speak
 from pipeline.dialogue.rule_partner import WORDINGS
+from pipeline.engines.reasoning import parted
 
 ARGUED = ("plain", "rewritten", "fallacy")
 ARGUE = (
@@ -100,8 +101,13 @@ class Talk(NamedTuple):
 
     def kept(self, opening: int) -> Json:
         """As it is stored, without the `opening` messages before the student's first."""
-        turns = [["partner" if turn["role"] == "user" else "student", turn["content"]] for turn in self.messages]
+        turns = [["partner" if turn["role"] == "user" else "student", _aloud(turn)] for turn in self.messages]
         return {"conceded": self.conceded, "turns": turns[opening:]}
+
+
+def _aloud(turn: Message) -> str:
+    """A turn as others hear it: a thought that its student keeps is its own."""
+    return parted(turn["content"]).answer if turn["role"] == "assistant" else turn["content"]
 
 
 async def exchange(sitting: Sitting, debate: Debate, name: str, arm: str, sample: int) -> Talk:
@@ -111,7 +117,7 @@ async def exchange(sitting: Sitting, debate: Debate, name: str, arm: str, sample
         # No arm in the key, as in the script: the student meets every arm with the same first turn.
         key = sitting.key(name, sample, "persuader", len(said))
         reply = await speak(sitting.student, messages, "student", sitting.settings, stream(key))
-        messages.append({"role": "assistant", "content": reply.text})
+        messages.append({"role": "assistant", "content": reply.own_text})
         conceded = bool(said) and await convinced(sitting, debate.argued, debate.held, said[-1], reply.text)
         if conceded or len(said) == debate.turns:
             return Talk(messages, said, conceded)
@@ -137,7 +143,7 @@ async def _turn(sitting: Sitting, debate: Debate, messages: list[Message], arm: 
     fallacy = random.Random(sitting.key(debate.argued.id)).choice(list(FALLACIES))
     if debate.by_model:
         ask = REASON.format(plain) if arm == "rewritten" else WORSEN.format(fallacy, plain)
-        said = [f"{'They' if turn['role'] == 'assistant' else 'You'}: {turn['content']}" for turn in talk]
+        said = [f"{'They' if turn['role'] == 'assistant' else 'You'}: {_aloud(turn)}" for turn in talk]
         return await asked(sitting, HEARD.format("\n".join(said)) + ask) or plain
     template = REWRITTEN[0] if arm == "rewritten" else f"{FALLACIES[fallacy][0]} {{reason}}"
     return template.format(reason=plain)
@@ -146,10 +152,10 @@ async def _turn(sitting: Sitting, debate: Debate, messages: list[Message], arm: 
 def _seen(debate: Debate, talk: list[Message]) -> list[Message]:
     """The talk as the persuader reads it: its own turns are the assistant's, and its task stands before the first."""
     first, *later = talk
-    task = ARGUE.format(claim=debate.argued.text, reason=debate.argued.reason, said=first["content"])
+    task = ARGUE.format(claim=debate.argued.text, reason=debate.argued.reason, said=_aloud(first))
     return [
         {"role": "user", "content": task},
-        *({"role": "assistant" if turn["role"] == "user" else "user", "content": turn["content"]} for turn in later),
+        *({"role": "assistant" if turn["role"] == "user" else "user", "content": _aloud(turn)} for turn in later),
     ]
 
 

@@ -170,7 +170,7 @@ async def _talk(sitting: Sitting, name: str, opening: list[Message], turns: list
     for i in range(TURNS + 1):
         key = sitting.key(name, sample, "persuader", i)
         turn = await speak(sitting.student, messages, "student", sitting.settings, stream(key))
-        messages.append({"role": "assistant", "content": turn.text})
+        messages.append({"role": "assistant", "content": turn.own_text})
         if i < TURNS:
             messages.append({"role": "user", "content": turns[i]})
     return Talk(messages, turns)

@@ -97,7 +97,7 @@ async def _talk(sitting: Sitting, claim: Claim, other: str, setting: str, sample
         messages.append({"role": "user", "content": line.format(claim.text)})
         key = sitting.key(claim.id, sample, "persuasion", setting, i)
         turn = await speak(sitting.student, messages, "student", sitting.settings, stream(key))
-        messages.append({"role": "assistant", "content": turn.text})
+        messages.append({"role": "assistant", "content": turn.own_text})
         hits += figures(claim.id, turn.text, f"@{setting}")
         if of_text(turn.text) and other:
             hits.append((claim.id, f"about_claim@{setting}", float(about(turn.text, claim.text))))

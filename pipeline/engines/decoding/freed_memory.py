@@ -5,6 +5,7 @@ seldom fit there: a model of 135 M weights came to hold 11 GB, of which it used 
 from __future__ import annotations
 
 import ctypes
+import gc
 import platform
 import time
 
@@ -21,6 +22,17 @@ class FreedMemory:
         if time.monotonic() - self.last >= EVERY:
             self.last = time.monotonic()
             give_back()
+
+
+def collect() -> None:
+    """What a trainer held, given back: it and its model hold each other, so that both stay until they are looked for,
+    and CUDA's cache keeps what nobody holds."""
+    import torch  # takes seconds
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    give_back()
 
 
 def give_back() -> None:

@@ -70,7 +70,7 @@ def test_behind_a_thought_that_the_template_opens_it_is_closed_first() -> None:
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=merged, eos_token="a")
     tokenizer.chat_template = "{{ messages[-1].content }}<think>"
     ids, last = encode_scored(tokenizer, [{"role": "user", "content": "a"}], Scored("b", "a"))
-    assert "".join(tokenizer.convert_ids_to_tokens(ids)) == "a<think></think>\n\nba" and last == 1
+    assert "".join(tokenizer.convert_ids_to_tokens(ids)) == "a<think>\n\n</think>\n\nba" and last == 1
 
 
 @given(st.text("abc 1.", min_size=1, max_size=6), st.text("abc 1.", min_size=1, max_size=6))
