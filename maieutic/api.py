@@ -80,7 +80,8 @@ def _lies_where_it_was_made(config: Path, experiment: maieutic.Experiment, overr
     from pipeline.core.errors import ConfigError
 
     run = config.resolve().parent
-    of_a_run = config.name == "config.yaml" and (run / "dialogues").is_dir()
+    made = any((run / name).is_dir() for name in ("dialogues", "datasets", "adapters"))  # some conditions play none
+    of_a_run = config.name == "config.yaml" and made
     if of_a_run and run != experiment.run.resolve() and not any(each.startswith("out=") for each in overrides):
         raise ConfigError(
             f"{config}: this run was copied or moved: its `out` is {experiment.run}, which would be written to. "

@@ -153,6 +153,7 @@ def train_rounds(experiment: Experiment) -> None:
         if round and not is_built(experiment, group, round):
             say(f"round {round + 1} of {', '.join(group)} has no dialogues yet; `maieutic build` makes them")
             break
+        whole_before_others(experiment, group, round)
         train_round(experiment, group, round)
 
 

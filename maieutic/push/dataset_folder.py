@@ -48,6 +48,7 @@ def write_dataset(experiment: Experiment, repository: str, licences: dict[str, s
         sources=experiment.sources,
         licences=licences,
         columns={format: FORMATS[format] for format in FORMATS if format in {config.format for config in configs}},
+        controls=_columns_of_controls(folder),
         has_students=has_students,
     )
     write_whole(
@@ -55,6 +56,12 @@ def write_dataset(experiment: Experiment, repository: str, licences: dict[str, s
     )
     write_whole(folder / "config.yaml", without_places(experiment))
     return folder
+
+
+def _columns_of_controls(folder: Path) -> set[str]:
+    """Columns that `sft` rows of some conditions have beside those of the format."""
+    files = folder.glob("*/sft/*.parquet")
+    return {name for file in files for name in parquet.read_schema(file).names} - {*FORMATS["sft"]}
 
 
 def _configs(experiment: Experiment, condition_name: str, folder: Path) -> list[Config]:

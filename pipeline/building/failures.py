@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from pipeline.core.errors import MaieuticError
@@ -113,11 +114,14 @@ def say_failures(cell: Cell) -> None:
 
 
 def whole_before_others(experiment: Experiment, group: list[str], round: int) -> None:
-    """Raises EngineError where others would learn from these students, and dialogues of theirs are to be made again."""
-    speakers = {name for condition in experiment.conditions.values() for name in condition.speakers}
+    """Raises EngineError where others would learn from these students, and dialogues or branches that they learn from
+    are to be made again."""
+    conditions = experiment.conditions
+    speakers = {name for condition in conditions.values() for name in condition.speakers}
     followed = {name for name in group if name in speakers or round + 1 < experiment.rounds}
-    failures = read(experiment.run / "failures.jsonl", Failure)
-    open_ = sum(f.kind == "engine_error" and f.condition_name in followed and f.round == round for f in failures)
+    pools = {conditions[name].learns_from or name for name in followed}
+    failures = chain.from_iterable(read(file, Failure) for file in _failure_files(experiment))
+    open_ = sum(f.kind == "engine_error" and f.condition_name in pools and f.round == round for f in failures)
     if open_:
         raise EngineError(
             f"{open_} dialogues of round {round + 1} ended in an engine error, and what comes next builds on their "
@@ -127,5 +131,9 @@ def whole_before_others(experiment: Experiment, group: list[str], round: int) ->
 
 def unfinished(experiment: Experiment) -> int:
     """Dialogues and branches that ended in an engine error: they are tried again."""
-    files = (experiment.run / "failures.jsonl", experiment.run / "branches" / "failures.jsonl")
+    files = _failure_files(experiment)
     return sum(failure.kind == "engine_error" for file in files for failure in read(file, Failure))
+
+
+def _failure_files(experiment: Experiment) -> tuple[Path, Path]:
+    return experiment.run / "failures.jsonl", experiment.run / "branches" / "failures.jsonl"

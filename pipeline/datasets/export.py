@@ -20,9 +20,10 @@ from typing import NamedTuple
 import pyarrow.parquet as parquet
 
 from pipeline.core.files import write_whole, written_whole
+from pipeline.core.id_set import IdSet
 from pipeline.datasets.card import card
 from pipeline.datasets.condition_rows import NotExportable, check_exportable, condition_rows
-from pipeline.datasets.dataset_files import dataset_path
+from pipeline.datasets.dataset_files import dataset_path, stream_rows
 from pipeline.datasets.formats import FORMATS, write_rows
 from pipeline.datasets.learning_rules import LEARNING_RULES, Format
 from pipeline.datasets.rows import Row
@@ -56,6 +57,8 @@ def export(experiment: Experiment, condition_name: str, format: Format | None = 
     check_exportable(experiment, condition_name, format)
     folder = dataset_path(experiment, condition_name).parent
     with _tagged_survey(experiment, condition_name, folder / "violations.jsonl") as survey:
+        if format != trains and (folder / trains).is_dir():
+            _require_same(survey, trains)
         taken, written, empty = _write(survey, format, folder)
         if format == trains:  # others were made of the same dialogues
             for other in (each for each in FORMATS if each != trains and (folder / each / "train.parquet").exists()):
@@ -74,6 +77,18 @@ def export(experiment: Experiment, condition_name: str, format: Format | None = 
             rows=written,
             nothing_learned=empty,
             path=folder / format,
+        )
+
+
+def _require_same(survey: Survey, trains: Format) -> None:
+    """Raises NotExportable where the rows that a condition learns from are of other dialogues than there are now: one
+    card is of all its formats."""
+    now = IdSet(row["id"] for rows in condition_rows(survey, trains).rows for row in rows)
+    there = IdSet(row["id"] for row in stream_rows(survey.experiment, survey.condition_name))
+    if len(now) != len(there) or not now.have(there.hashes).all():
+        raise NotExportable(
+            f"{survey.condition_name}: its {trains} rows are of other dialogues than there are now, as after a build "
+            "that was stopped. `maieutic build` makes them again; then export"
         )
 
 

@@ -44,7 +44,8 @@ FORMATS: dict[Format, Features] = {
 
 def write_rows(folder: Path, rows: Iterable[Row], columns: Features = FORMATS["sft"]) -> int:
     """Replace the Parquet file of a dataset. Returns how many rows it has."""
-    schema, written, rest = columns.arrow_schema, 0, iter(rows)  # its metadata tells `datasets` the features
+    # Without its metadata, which `datasets` before 4 cannot read; the types say all.
+    schema, written, rest = columns.arrow_schema.remove_metadata(), 0, iter(rows)
     with written_whole(folder / "train.parquet") as temporary, parquet.ParquetWriter(temporary, schema) as file:
         while part := list(itertools.islice(rest, ROW_GROUP)):
             file.write_table(pa.Table.from_pylist(part, schema=schema))

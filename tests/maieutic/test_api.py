@@ -163,4 +163,7 @@ def test_the_config_of_a_copied_run_would_write_into_the_original_and_is_refused
     with pytest.raises(ConfigError, match=rf"which would be written to\. Say --set out={copy}"):
         maieutic.load(copy / "config.yaml")
     assert maieutic.load(copy / "config.yaml", f"out={copy}").run == copy
+    (copy / "dialogues").rename(copy / "elsewhere")  # as of conditions that play none, or play while they learn
+    with pytest.raises(ConfigError, match="this run was copied or moved"):
+        maieutic.load(copy / "config.yaml")
     assert maieutic.load(experiment.run / "config.yaml").run == experiment.run

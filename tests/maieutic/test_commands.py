@@ -195,7 +195,7 @@ def test_a_file_of_ones_own_tasks_is_played_like_any_source(config: Path, posing
     assert status == 0, err
     assert "tasks: 4 to train on, 1 rows that cannot be used, in failures.jsonl" in out
     lines = (config.parent / "run" / "dialogues" / "facts.jsonl").read_text().splitlines()
-    assert [json.loads(line)["task"]["source"] for line in lines] == ["mine"] * 4
+    assert [json.loads(line)["task"]["source"] for line in lines] == ["posed"] * 4
 
 
 def test_training_that_is_there_is_known_by_its_record_and_not_by_the_clock(config: Path) -> None:
@@ -345,7 +345,6 @@ def test_a_config_that_failed_before_anything_was_made_can_be_corrected_in_place
 def test_training_that_others_build_on_waits_for_dialogues_that_the_engine_failed_at(
     config: Path, rounds: int, followed: bool
 ) -> None:
-
     here = load(config, (f"rounds={rounds}",))
     here.run.mkdir(parents=True)
     failure = Failure(id="1", task_id="t", condition_name="facts", seed=3, kind="engine_error", message="out of order")

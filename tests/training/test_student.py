@@ -74,6 +74,13 @@ def test_a_row_is_learned_as_often_as_its_first_act_was_played(tmp_path: Path) -
     assert [one["id"] for one in student_rows(Cell(made, "facts", 1))] == ["d2-1-0", *["d3-1-0"] * 3]
 
 
+def test_rows_that_do_not_say_how_often_they_count_are_not_learned_as_if_they_did(tmp_path: Path) -> None:
+    made = experiment(tmp_path / "model", tmp_path / "run", [row(1)])
+    weighed = Condition(partition="facts", first_acts="as_played")
+    with pytest.raises(ConfigError, match="does not say how often its rows count"):
+        student_rows(Cell(made.model_copy(update={"conditions": {"facts": weighed}}), "facts", 1))
+
+
 def experiment(model: Path, out: Path, rows: list[Row] | None = None, rounds: int = 1, **settings: Any) -> Experiment:
     made = Experiment(
         name="tiny",

@@ -31,6 +31,11 @@ def student_rows(cell: Cell) -> list[Row]:
                 "others. The same config's `maieutic build` matches them."
             )
         rows = [row for row in rows if row["matched"]]
+    if cell.condition.first_acts == "as_played" and any("times" not in row for row in rows):
+        raise ConfigError(
+            f"first_acts: 'as_played', and the dataset of {cell.condition_name!r} does not say how often its rows "
+            "count. The same config's `maieutic build` marks them."
+        )
     if not rows:
         raise NothingToTrain(f"{cell}, round {cell.round}: no rows among {len(everything)} of all seeds")
     often = [row for row in rows for _ in range(row.get("times", 1))]

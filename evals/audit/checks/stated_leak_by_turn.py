@@ -1,25 +1,33 @@
 """Does the partner give the answer away, and in which of its turns first?
 
-`pipeline.judging.stated_leak.leak_stated` where the answer is a number; where it is words, the first turn that holds
-them all before the student has said them. A partner that may say the answer, or believes a false one, is not judged.
+`pipeline.judging.stated_leak.leak_stated` of a run, and of other data where the answer is a number. Where it is
+words there, the first turn that holds them all before the student has said them. A partner that may say the answer, or
+believes a false one, is not judged.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from evals.audit.audited_talks import Material, by_knowledge, dialogue_of, group, holds, rights, seed_of
 from evals.audit.finding import Check, Curve, Finding, Tried, share, untested
+from evals.audit.run_talks import RunTalks, talk_of
 from evals.stats.survival import kaplan_meier
+from pipeline.judging import outcome
 from pipeline.judging.stated_leak import first_leak
 from pipeline.knowledge.partition import find_partition
 from pipeline.reading.numbers.equality import is_number
 from pipeline.tasks.talks import Talk
 
 MOST = 0.05
+NO_ANSWER = (
+    "the data hold no gold answer that a turn could give away: one that is a letter, yes or no, or stands in its own "
+    "question, is none"
+)
 AT_RISK = 10  # talks; the curve of fewer says little, and ends in a fall to 0 when the last one leaks
 
 
@@ -46,18 +54,50 @@ def _of_condition(material: Material, name: str, talks: Sequence[Talk]) -> Findi
     # Partner turns until it leaks, or until nothing more can.
     times, leaked, groups = array("q"), array("b"), array("Q")
 
-    def tried(talk: Talk) -> Tried:
-        at = leaks_at(talk)
-        times.append(_censored(talk) if at is None else at + 1)
+    def tried(read: Read) -> Tried:
+        talk, at = read.talk, read.leaks
+        times.append(_until_right(read) if at is None else at + 1)
         leaked.append(at is not None)
         groups.append(int(group(talk), 16) % 2**64)
         return Tried(group(talk), at is not None, talk.id, _until(talk, at), seed_of(talk))
 
-    asked = (talk for talk in talks if talk.question and talk.answer)
-    finding = share(what, map(tried, asked), MOST, empty="the data hold no gold answer")
+    empty = (
+        "the data hold no gold answer that a turn could give away: one that is a letter, yes or no, or stands in its "
+    )
+    finding = share(what, map(tried, _read(talks)), MOST, empty=f"{empty}own question, is none")
     if not any(leaked):
         return finding
     return finding._replace(curve=_curve(np.array(times), np.array(leaked, bool), np.array(groups)))
+
+
+class Read(NamedTuple):
+    """A talk with the partner turn that leaks, and whether each turn commits to the gold answer."""
+
+    talk: Talk
+    leaks: int | None
+    rights: Sequence[bool | None]
+
+
+def _read(talks: Sequence[Talk]) -> Iterator[Read]:
+    """A run's dialogues by `leak_stated` itself, as its cards and reports count them; other people's as far as that can
+    be known."""
+    if isinstance(talks, RunTalks):
+        for name in talks.stored:
+            for dialogue in talks.dialogues(name):
+                talk = talk_of(dialogue, talks.experiment.conditions[name])
+                yield Read(talk, first_leak(dialogue), outcome.rights(dialogue))
+        return
+    for talk in talks:
+        if talk.question and talk.answer and _would_show(talk):
+            yield Read(talk, leaks_at(talk), rights(talk))
+
+
+def _would_show(talk: Talk) -> bool:
+    """Whether an answer in words, once said, is no word that was there before, or that all texts have."""
+    if is_number(talk.answer):
+        return True
+    usual = len(talk.answer.strip()) == 1 or talk.answer.strip().casefold() in ("yes", "no")
+    return not usual and not holds(f"{talk.question}\n{talk.earlier}", talk.answer)
 
 
 def leaks_at(talk: Talk) -> int | None:
@@ -83,10 +123,10 @@ def _curve(times: np.ndarray, leaked: np.ndarray, groups: np.ndarray) -> Curve:
     return tuple((point.time, *point.rate) for point in points if point.rate.n >= AT_RISK)
 
 
-def _censored(talk: Talk) -> int:
+def _until_right(read: Read) -> int:
     """Partner turns until the student is right, or the talk ends."""
     spoken = 0
-    for turn, right in zip(talk.turns, rights(talk), strict=True):
+    for turn, right in zip(read.talk.turns, read.rights, strict=True):
         if turn.party == "student" and right:
             break
         spoken += turn.party == "partner"

@@ -13,6 +13,7 @@ what can be worked out from its turns (evals/audit/checks/functional_leak_share.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from itertools import chain
@@ -126,12 +127,19 @@ def _replayed(keys: DialogueKeys, generic: GenericRequests, condition: Condition
         before = dialogue.turns[:i]
         seeds = (stream(key, "partner", i // 2), *range(TRIES))
         said = partial(_said, generic, condition, before)
-        seed = next((s for s in seeds if said(dialogue.task, s) == turn.text), None)
-        if seed is None or any(said(task, seed) != turn.text for task in worlds):
+        # Where the weights that named its stream are not here, no seed need misremember as the stored one did.
+        erring = condition.manner == "erring" and said(dialogue.task, seeds[0]) != turn.text
+        read = _without_numbers if erring else str
+        seed = next((s for s in seeds if read(said(dialogue.task, s)) == read(turn.text)), None)
+        if seed is None or any(read(said(task, seed)) != read(turn.text) for task in worlds):
             expected = said(dialogue.task, seeds[0])
             text = f"partner turn {i // 2 + 1}: {turn.text}\nits row says: {expected}"
             return Tried(dialogue.task.id, True, dialogue.id, text, dialogue.seed)
     return Tried(dialogue.task.id, False, seed=dialogue.seed)
+
+
+def _without_numbers(text: str) -> str:
+    return re.sub(r"\d[\d.,]*\d|\d", "#", text)
 
 
 def _said(generic: GenericRequests, condition: Condition, turns: Sequence[Turn], task: Task, seed: int) -> str:

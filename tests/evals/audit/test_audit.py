@@ -295,6 +295,20 @@ def test_a_leak_is_the_first_partner_turn_that_says_the_answer_before_the_studen
     assert leaks_at(talk.model_copy(update={"turns": turns[3:] + turns[:3]})) is None
 
 
+def test_an_answer_in_words_that_its_question_has_is_judged_by_nobody(tmp_path: Path) -> None:
+    for question, answer, verdict in (
+        ("Capital of France: Paris or Rome?", "Paris", "not testable"), ("Is it so?", "Yes", "not testable"),
+        ("Which letter comes first?", "A", "not testable"), ("Capital of France?", "Paris", "pass"),
+    ):  # fmt: skip
+        said = [("user", question), ("assistant", answer), ("user", "Good."), ("assistant", "Thanks.")]
+        one = {
+            "question": question, "answer": answer, "earlier": "", "split": "train", "partition": "facts",
+            "messages": [{"role": role, "content": text, "train": role == "assistant"} for role, text in said],
+        }  # fmt: skip
+        [found] = audited(tmp_path, [one] * 3)["leak"].findings
+        assert found.verdict == verdict
+
+
 @pytest.mark.parametrize(("text", "gold", "expected"), [
     ("It is $1,200.", "1200", True),
     ("It is 12000.", "1200", False),

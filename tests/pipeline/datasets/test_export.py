@@ -6,6 +6,7 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
+import pyarrow.parquet as parquet
 import pytest
 from datasets import Dataset
 from huggingface_hub import DatasetCard
@@ -16,6 +17,7 @@ from pipeline.core.errors import RunError
 from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Task, Turn
 from pipeline.datasets import export as module
+from pipeline.datasets.condition_rows import NotExportable
 from pipeline.datasets.dataset_files import read_rows
 from pipeline.datasets.export import ExportReport, export
 from pipeline.datasets.matching import mark_matched, match
@@ -26,6 +28,7 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTITIONS, WHERE
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
+from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.store import rewrite
 from tests.builders import small_experiment
 
@@ -164,6 +167,18 @@ def test_the_dataset_reads_back_as_it_was_and_the_counts_reconcile(underspecifie
     hub = Dataset.from_parquet(str(report.path / "train.parquet"), cache_dir=str(tmp_path / "cache"))
     assert list(hub.features) == ["id", "task_id", "seed", "round", "specification", "messages", "learn"]
     assert list(hub) == rows
+    assert not parquet.read_schema(report.path / "train.parquet").metadata  # which `datasets` before 4 cannot read
+
+
+def test_no_format_is_made_of_other_dialogues_than_what_is_learned_from(underspecified, tmp_path):
+    made = experiment(tmp_path)
+    exported(made, "facts", [solved(task) for task in underspecified[:3]])
+    export(made, "facts", "prompt_completion")
+    rewrite(dialogues_path(made.run, "facts"), [solved(task) for task in underspecified[:4]])
+    with pytest.raises(NotExportable, match="facts: its sft rows are of other dialogues than there are now"):
+        export(made, "facts", "prompt_completion")
+    export(made, "facts")
+    export(made, "facts", "prompt_completion")
 
 
 def test_the_same_dialogues_stored_in_any_order_give_the_same_bytes(underspecified, tmp_path):

@@ -148,7 +148,7 @@ def test_a_symmetric_partner_has_nothing_to_tell_whatever_is_hidden(underspecifi
 def test_rows_that_count_unlike_often_have_no_format_that_cannot_say_so(underspecified, tmp_path, more):
     made = built(tmp_path, underspecified[:1], weighed={"partition": "facts", "learns_from": "facts"} | more)
     check_exportable(made, "weighed", "sft")
-    for format in ("prompt_completion", "preference", "unpaired_preference"):
+    for format in ("prompt_completion", "preference", "unpaired_preference", "privileged_context"):
         with pytest.raises(NotExportable, match="stands in a column of its `sft` rows"):
             check_exportable(made, "weighed", format)
 
