@@ -18,7 +18,7 @@ from pipeline.core.schema import Json
 from pipeline.datasets.card_words import DISCLOSURE
 from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.experiment.experiment import Experiment
-from pipeline.knowledge.condition import ONLINE, Condition
+from pipeline.knowledge.condition import ONLINE, Condition, Regime
 from pipeline.runs.directory import changed_path
 
 # Notes of the summary, by how they begin: those that weigh most, and the one that a line with figures stands for.
@@ -151,7 +151,7 @@ def _against(row: Json, conditions: Json, run: Experiment, marks: Mapping[str, M
         )
     yield from _of_changes(run)
     yield from _of_labels(row, marks)
-    yield from _of_amounts(built)
+    yield from _of_amounts(built, run.training.regime)
     yield from _of_selection(row, conditions, built, base)
     yield from _of_greedy(row, conditions)
     yield from _of_answers(row, conditions)
@@ -184,7 +184,7 @@ def _of_labels(row: Json, marks: Mapping[str, Mark]) -> Iterator[str]:
         yield f"How well the labels of {row['metric']} are read, nobody has measured."
 
 
-def _of_amounts(built: Mapping[str, Json]) -> Iterator[str]:
+def _of_amounts(built: Mapping[str, Json], regime: Regime) -> Iterator[str]:
     """Of one student, since not all may have been trained; nothing where nobody noted how much."""
     # Who plays learns from what differs in reward, which is no budget of its condition.
     offline = {name: entry for name, entry in built.items() if entry["condition"]["method"] not in ONLINE}
@@ -196,7 +196,8 @@ def _of_amounts(built: Mapping[str, Json]) -> Iterator[str]:
         f"{name} on {used['trained_rows'] / used['students']:,.0f} rows ({each:,.0f} tokens over all passes)"
         for (name, used), each in zip(students.items(), tokens, strict=True)
     )
-    can = all(entry["condition"]["method"] == "sft" for entry in built.values())
+    rules = [entry["condition"] for entry in built.values()]
+    can = all(rule["method"] == "sft" and (rule["regime"] or regime) == "natural" for rule in rules)
     yield f"A student was trained on unlike amounts: {amounts}.{' training.regime: matched takes that away.' * can}"
 
 
