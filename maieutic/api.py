@@ -78,10 +78,11 @@ def _paths(given: tuple[object, ...], function: str) -> list[Path]:
 def _lies_where_it_was_made(config: Path, experiment: maieutic.Experiment, overrides: tuple[str, ...]) -> None:
     """Raises ConfigError for the config of a copied run: what it names is the one that it was copied from."""
     from pipeline.core.errors import ConfigError
+    from pipeline.experiment.experiment import is_dumped
 
     run = config.resolve().parent
     made = any((run / name).is_dir() for name in ("dialogues", "datasets", "adapters"))  # some conditions play none
-    of_a_run = config.name == "config.yaml" and made
+    of_a_run = config.name == "config.yaml" and made and is_dumped(config.read_text(encoding="utf-8"))
     if of_a_run and run != experiment.run.resolve() and not any(each.startswith("out=") for each in overrides):
         raise ConfigError(
             f"{config}: this run was copied or moved: its `out` is {experiment.run}, which would be written to. "

@@ -81,4 +81,4 @@ def table(experiment: Experiment) -> str:
 
 
 if __name__ == "__main__":
-    print_of_config(__doc__, table)
+    print_of_config(__doc__, table, asks_models=False)

@@ -92,7 +92,7 @@ def table(rows: Mapping[str, Mapping[str, Rate]], tasks: int) -> str:
     return "\n".join(lines)
 
 
-def print_of_config(says: str | None, measure: Callable[[Experiment], str]) -> None:
+def print_of_config(says: str | None, measure: Callable[[Experiment], str], asks_models: bool = True) -> None:
     """Print what `measure` says of the config that is named. An error of this project is its message, status 1."""
     parser = argparse.ArgumentParser(description=says, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("config", type=Path)
@@ -100,7 +100,8 @@ def print_of_config(says: str | None, measure: Callable[[Experiment], str]) -> N
     options = parser.parse_args()
     try:
         experiment = load(options.config, tuple(options.overrides))
-        preflight(experiment)
+        if asks_models:
+            preflight(experiment)
         print(measure(experiment))
     except MaieuticError as error:
         raise SystemExit(str(error)) from None

@@ -22,8 +22,9 @@ def results(run: Path, condition_name: str) -> Tables:
 
 
 def partly_examined(experiment: Experiment) -> list[Cell]:
-    """Students at some of whose scenarios the engine failed: they are asked again."""
-    return [cell for cell in _examined(experiment) if not _sat(cell).is_file()]
+    """Students at some of whose scenarios the engine failed: they are asked again, where they are still here."""
+    partly = [cell for cell in _examined(experiment) if not _sat(cell).is_file()]
+    return [cell for cell in partly if cell.condition_name in UNTRAINED or newest_adapter(cell)]
 
 
 def _examined(experiment: Experiment) -> list[Cell]:

@@ -40,6 +40,7 @@ class Verdict(NamedTuple):
     condition_name: str
     kept: bool | None
     reasons: list[str]
+    undecided: str = "not chosen so"  # where `kept` is None
 
 
 def verdicts(index: sqlite3.Connection, experiment: Experiment, row: sqlite3.Row, judged: JudgedTalk) -> list[Verdict]:
@@ -58,7 +59,7 @@ def _unless_shared_out(experiment: Experiment, verdict: Verdict) -> Verdict:
     if not verdict.kept or not is_shared_out(condition, regime):
         return verdict
     rule = f"regime: {regime}" if regime != "natural" else "first_acts: as_played"
-    return Verdict(name, None, [*verdict.reasons, f"selection keeps it; {SHARED_OUT[rule]} ({rule})"])
+    return Verdict(name, None, [*verdict.reasons, f"{SHARED_OUT[rule]} ({rule})"], "selection keeps it")
 
 
 def _verdict(

@@ -77,6 +77,7 @@ WORDINGS = {
     },
 }
 
+MOST_OFF = 9  # by which a number is misremembered
 NUMBER = re.compile(r"(\d+(?:,\d{3})*)((?:\.\d+)?(?:/\d+)?)")  # its whole part, and what follows
 ERRS = 0.3  # share of facts that an erring partner gets wrong
 
@@ -209,10 +210,10 @@ def _tell(
 
 
 def _misremembered(text: str, rng: random.Random) -> str:
-    """The same with every number off by one to nine; a fraction's top."""
+    """The same with every number off by one to MOST_OFF; a fraction's top."""
 
     def off(match: re.Match[str]) -> str:
-        whole = int(match[1].replace(",", "")) + rng.randint(1, 9)
+        whole = int(match[1].replace(",", "")) + rng.randint(1, MOST_OFF)
         return f"{whole:,}{match[2]}" if "," in match[1] else f"{whole}{match[2]}"
 
     return NUMBER.sub(off, text)

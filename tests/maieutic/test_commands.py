@@ -362,21 +362,6 @@ def test_an_engine_that_answers_nothing_ends_a_build_with_a_status_of_its_own(co
     assert code == 2 and "Not one of 4 dialogues could be played" in errors
 
 
-def test_a_build_that_left_dialogues_to_be_made_again_says_so_by_its_status(config: Path) -> None:
-    failing = iter([True, False] * 100)
-
-    class Flaky(ScriptedModel):
-        async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
-            if next(failing):
-                raise EngineError("away")
-            return await super().complete(messages, sampling)
-
-    with patch("pipeline.experiment.open_role.open_model", lambda *_: Flaky()):
-        code, out, _ = call("build", config, "--set", "dialogue.turns=1")
-    assert code == 1 and "dialogues ended in an engine error; the same command tries them again." in out
-    assert call("build", config, "--set", "dialogue.turns=1")[0] == 0
-
-
 def test_a_rank_in_the_environment_lets_only_a_training_past_the_lock(config: Path, tmp_path: Path) -> None:
     with patch.dict(os.environ, {"RANK": "1"}), writing(tmp_path / "run"):
         code, _, errors = call("build", config)

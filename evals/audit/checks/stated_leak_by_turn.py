@@ -25,8 +25,8 @@ from pipeline.tasks.talks import Talk
 
 MOST = 0.05
 NO_ANSWER = (
-    "the data hold no gold answer that a turn could give away: one that is a letter, yes or no, or stands in its own "
-    "question, is none"
+    "the data hold no gold answer that a turn could give away: one in words that is a letter, yes or no, or stands in "
+    "its own question or what the student wrote before, is none"
 )
 AT_RISK = 10  # talks; the curve of fewer says little, and ends in a fall to 0 when the last one leaks
 
@@ -61,10 +61,7 @@ def _of_condition(material: Material, name: str, talks: Sequence[Talk]) -> Findi
         groups.append(int(group(talk), 16) % 2**64)
         return Tried(group(talk), at is not None, talk.id, _until(talk, at), seed_of(talk))
 
-    empty = (
-        "the data hold no gold answer that a turn could give away: one that is a letter, yes or no, or stands in its "
-    )
-    finding = share(what, map(tried, _read(talks)), MOST, empty=f"{empty}own question, is none")
+    finding = share(what, map(tried, _read(talks)), MOST, empty=NO_ANSWER)
     if not any(leaked):
         return finding
     return finding._replace(curve=_curve(np.array(times), np.array(leaked, bool), np.array(groups)))

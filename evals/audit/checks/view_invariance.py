@@ -13,7 +13,6 @@ what can be worked out from its turns (evals/audit/checks/functional_leak_share.
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from itertools import chain
@@ -26,7 +25,7 @@ from evals.audit.run_talks import RunTalks
 from pipeline.building.dialogue_keys import DialogueKeys
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn
-from pipeline.dialogue.rule_partner import rule_reply
+from pipeline.dialogue.rule_partner import MOST_OFF, NUMBER, Reply, rule_reply
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.outcome import readings
@@ -127,25 +126,31 @@ def _replayed(keys: DialogueKeys, generic: GenericRequests, condition: Condition
         before = dialogue.turns[:i]
         seeds = (stream(key, "partner", i // 2), *range(TRIES))
         said = partial(_said, generic, condition, before)
-        # Where the weights that named its stream are not here, no seed need misremember as the stored one did.
-        erring = condition.manner == "erring" and said(dialogue.task, seeds[0]) != turn.text
-        read = _without_numbers if erring else str
-        seed = next((s for s in seeds if read(said(dialogue.task, s)) == read(turn.text)), None)
-        if seed is None or any(read(said(task, seed)) != read(turn.text) for task in worlds):
-            expected = said(dialogue.task, seeds[0])
+        is_stored = partial(_is, turn.text, condition.manner == "erring")
+        seed = next((s for s in seeds if is_stored(said(dialogue.task, s))), None)
+        if seed is None or not all(is_stored(said(task, seed)) for task in worlds):
+            expected = said(dialogue.task, seeds[0]).text
             text = f"partner turn {i // 2 + 1}: {turn.text}\nits row says: {expected}"
             return Tried(dialogue.task.id, True, dialogue.id, text, dialogue.seed)
     return Tried(dialogue.task.id, False, seed=dialogue.seed)
 
 
-def _without_numbers(text: str) -> str:
-    return re.sub(r"\d[\d.,]*\d|\d", "#", text)
+def _is(stored: str, errs: bool, reply: Reply) -> bool:
+    """Whether a stored turn is this reply. Of who misremembers what it tells, numbers may be off by as much as that:
+    where the weights that named its stream are not here, no seed need misremember as the stored one did."""
+    if reply.text == stored or not (errs and (reply.tells or reply.tells_wrong)):
+        return reply.text == stored
+    ours, theirs = (
+        [int(found[1].replace(",", "")) for found in NUMBER.finditer(text)] for text in (reply.text, stored)
+    )
+    alike = NUMBER.sub(r"#\2", reply.text) == NUMBER.sub(r"#\2", stored)
+    return alike and all(abs(a - b) <= MOST_OFF for a, b in zip(ours, theirs, strict=True))
 
 
-def _said(generic: GenericRequests, condition: Condition, turns: Sequence[Turn], task: Task, seed: int) -> str:
+def _said(generic: GenericRequests, condition: Condition, turns: Sequence[Turn], task: Task, seed: int) -> Reply:
     knows, checked = known(task, condition, "partner"), compared(task, condition, turns)
     out = printed(task, condition, turns)
-    return rule_reply(knows, condition, turns, checked, random.Random(seed), printed=out, generic=generic).text
+    return rule_reply(knows, condition, turns, checked, random.Random(seed), printed=out, generic=generic)
 
 
 def _invented(dialogue: Dialogue) -> Tried:

@@ -52,16 +52,20 @@ sayChosen();
 
 // A filter that is chosen is shown at once; without scripts the button does it. Who chooses by keys goes on from there.
 const CHOSEN = "maieutic-chosen-filter";
+let byKey = false;
+document.addEventListener("keydown", () => { byKey = true; }, true);
+document.addEventListener("pointerdown", () => { byKey = false; }, true);
+const kept = (change) => { try { return change(sessionStorage); } catch { return null; } }; // it may be blocked
 document.querySelectorAll("form.filters:not([data-offline])").forEach((form) => {
-  const last = form.elements[sessionStorage.getItem(CHOSEN) ?? ""];
+  const last = form.elements[kept((storage) => storage.getItem(CHOSEN)) ?? ""];
   if (last instanceof HTMLSelectElement) {
     last.closest("details.fold")?.setAttribute("open", "");
     last.focus();
   }
-  sessionStorage.removeItem(CHOSEN);
+  kept((storage) => storage.removeItem(CHOSEN));
   form.addEventListener("change", (event) => {
     if (!event.target.matches("select")) return;
-    sessionStorage.setItem(CHOSEN, event.target.name);
+    if (byKey) kept((storage) => storage.setItem(CHOSEN, event.target.name));
     form.requestSubmit();
   });
   form.addEventListener("submit", () => {
