@@ -16,7 +16,7 @@ def memory_lines(experiment: Experiment) -> list[str]:
         sizes = sizes_of(experiment.student.model, settings.lora)
     except (OSError, ValueError) as error:
         return [f"memory of training: unknown, {str(error).splitlines()[0]}"]
-    largest, memory = largest_pass(experiment), memory_of(experiment, sizes)
+    largest, memory = largest_pass(experiment, sizes), memory_of(experiment, sizes)
     parts = ", ".join(f"{name} {_size(size)}" for name, size in memory._asdict().items())
     kind = "4 bits" if settings.load_in_4bit else "bfloat16" if bf16 else "float32"
     saved = "with" if settings.gradient_checkpointing else "without"
@@ -24,7 +24,8 @@ def memory_lines(experiment: Experiment) -> list[str]:
         f"memory of training: about {_size(memory.total)} a process ({parts}), up to {FACTOR} times that",
         f"  assumed: {sizes.linear + sizes.other:,} weights in {kind}, {sizes.adapter:,} of the adapter; "
         f"{largest.rows} sequences of {largest.length} tokens in one pass ({largest.method}), each as long as "
-        f"training.max_length allows; {saved} gradient checkpointing; libraries (CUDA about 1 GiB) not counted",
+        "training.max_length allows, or as what is played may become; "
+        f"{saved} gradient checkpointing; libraries (CUDA about 1 GiB) not counted",
     ]
     engine = experiment.engine_of("student")
     if engine.kind == "vllm":

@@ -23,9 +23,9 @@ class Pass(NamedTuple):
     learned: int
 
 
-def largest_pass(experiment: Experiment) -> Pass:
+def largest_pass(experiment: Experiment, sizes: Sizes) -> Pass:
     """Of the method whose pass has most tokens, all as long as training.max_length allows, or as what is played may
-    come to, to which that is no limit."""
+    come to, to which the context alone is a limit."""
     settings, dialogue = experiment.training, experiment.dialogue
     passes = []
     for method in {condition.method for condition in experiment.conditions.values()}:
@@ -33,14 +33,14 @@ def largest_pass(experiment: Experiment) -> Pass:
         rows = batching(experiment, method)[0] * (2 if method.startswith("dpo") else 1)  # a pair is two sequences
         learned = rows * min(turns * dialogue.max_tokens, settings.max_length)
         played = turns * (experiment.answer_tokens("student") + experiment.answer_tokens("partner"))
-        length = max(settings.max_length, played) if method in ONLINE else settings.max_length
+        length = max(settings.max_length, min(played, sizes.context)) if method in ONLINE else settings.max_length
         passes.append(Pass(method, rows, length, learned))
     return max(passes, key=lambda each: (each.rows * each.length, each.learned))
 
 
 def memory_of(experiment: Experiment, sizes: Sizes) -> Memory:
     """Bytes of one process, of a student of these sizes."""
-    largest, settings = largest_pass(experiment), experiment.training
+    largest, settings = largest_pass(experiment, sizes), experiment.training
     return training_memory(
         sizes,
         largest.rows,

@@ -32,6 +32,7 @@ class Sizes(NamedTuple):
     attention: int  # heads x their width
     keys: int  # key-value heads x their width
     vocabulary: int
+    context: int  # tokens
 
 
 class Memory(NamedTuple):
@@ -112,4 +113,5 @@ def sizes_of(model: str, lora: dict[str, Any]) -> Sizes:
         attention=text.num_attention_heads * head,
         keys=text.num_key_value_heads * head,
         vocabulary=text.vocab_size,
+        context=text.max_position_embeddings,
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pipeline.core.errors import MaieuticError
+from pipeline.engines.decoding.freed_memory import collect
 from pipeline.engines.transformers import memory_for
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
@@ -13,6 +14,7 @@ from pipeline.experiment.roles import ROLES
 from pipeline.knowledge.condition import ONLINE
 from pipeline.runs import processes
 from pipeline.runs.directory import adapter_before
+from pipeline.runs.worker import that_travels
 from training.largest_pass import memory_of
 from training.memory_needed import FACTOR, Memory, sizes_of
 from training.one_student import trained
@@ -29,10 +31,16 @@ def train_each(
         yield from processes.each(trained, "train", due, at_once, meanwhile)
         return
     for cell in due:
-        try:
-            yield cell, train(cell, adapter_before(cell))
-        except MaieuticError as error:
-            yield cell, error
+        came = _came(cell)
+        collect()  # what the frames of an error held, too, before the next trainer asks for a GPU's memory
+        yield cell, came
+
+
+def _came(cell: Cell) -> Path | MaieuticError:
+    try:
+        return train(cell, adapter_before(cell))
+    except MaieuticError as error:
+        return that_travels(error)
 
 
 def room_for(due: Sequence[Cell], left: float = 0.0) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 
 from pipeline.core.errors import MaieuticError
@@ -17,8 +16,10 @@ from pipeline.dialogue.episode import EmptyTurn, OnlyReasoning, UnparsedScript
 from pipeline.engines.model import ContextOverflow, EngineDown, EngineError
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import ONLINE
 from pipeline.knowledge.records import Failure, FailureKind
 from pipeline.reading.protocol import NotRead
+from pipeline.runs.dialogue_pool import reference
 from pipeline.runs.progress import say
 from pipeline.runs.store import read, rewrite
 from pipeline.tasks.parsing import BadRow
@@ -114,19 +115,39 @@ def say_failures(cell: Cell) -> None:
 
 
 def whole_before_others(experiment: Experiment, group: list[str], round: int) -> None:
-    """Raises EngineError where others would learn from these students, and dialogues or branches that they learn from
-    are to be made again."""
-    conditions = experiment.conditions
-    speakers = {name for condition in conditions.values() for name in condition.speakers}
+    """Raises EngineError where others would learn from these students, and dialogues or branches that decide what they
+    learn are to be made again."""
+    speakers = {name for condition in experiment.conditions.values() for name in condition.speakers}
     followed = {name for name in group if name in speakers or round + 1 < experiment.rounds}
-    pools = {conditions[name].learns_from or name for name in followed}
-    failures = chain.from_iterable(read(file, Failure) for file in _failure_files(experiment))
-    open_ = sum(f.kind == "engine_error" and f.condition_name in pools and f.round == round for f in failures)
+    pools = {pool for name in followed for pool in _pools(experiment, name)}
+    branched = {pool for name in followed if _by_branches(experiment, name) for pool in _pools(experiment, name)}
+    dialogues, branches = _failure_files(experiment)
+    open_ = sum(
+        failure.kind == "engine_error" and failure.condition_name in names and failure.round == round
+        for file, names in ((dialogues, pools), (branches, branched))
+        for failure in read(file, Failure)
+    )
     if open_:
         raise EngineError(
             f"{open_} dialogues of round {round + 1} ended in an engine error, and what comes next builds on their "
-            "students: training waits for them. The same command tries them again."
+            "students: training waits for them. `maieutic build`, or `maieutic run`, tries them again."
         )
+
+
+def _pools(experiment: Experiment, condition_name: str) -> Iterator[str]:
+    """Whose dialogues decide what a condition's student learns: among them those that it is matched with, or dealt rows
+    of, and those whose tokens are its budget."""
+    conditions, regime = experiment.conditions, experiment.regime_of(condition_name)
+    for name in (condition_name, *(experiment.with_regime(regime) if regime != "natural" else ())):
+        yield conditions[name].learns_from or name
+    if conditions[condition_name].method in ONLINE and (pool := reference(experiment, condition_name)):
+        yield pool
+
+
+def _by_branches(experiment: Experiment, condition_name: str) -> bool:
+    """Whether branches decide what its student learns: pairs of turns, and the tokens of who plays."""
+    method = experiment.conditions[condition_name].method
+    return method in ONLINE or method.startswith("dpo")
 
 
 def unfinished(experiment: Experiment) -> int:

@@ -67,10 +67,10 @@ def _what_comes_of(work: Work, cell: Cell, told: Told) -> Any:
     try:
         return work(cell, told)
     except MaieuticError as error:
-        return _that_travels(error)
+        return that_travels(error)
 
 
-def _that_travels(error: MaieuticError) -> MaieuticError:
+def that_travels(error: MaieuticError) -> MaieuticError:
     """A copy, which holds nothing of the work, or its words where the error is made of more than these."""
     try:
         copy: MaieuticError = pickle.loads(pickle.dumps(error))

@@ -19,7 +19,7 @@ from pipeline.tasks.settings import Tasks
 from pipeline.tasks.split import split_of
 
 T = TypeVar("T")
-POWER = re.compile(r"[\d)] \*\* [\d(]")
+POWER = re.compile(r"(?:(?! \*\* ).)*[\d)] \*\* [\d(]")  # at the first
 HALF = re.compile(r"\\u[dD][89a-fA-F]")  # an escape for one of two halves of a character
 
 
@@ -225,11 +225,14 @@ def solution_text(work: str) -> str:
 
 
 def _written_steps(work: str) -> list[Step]:
-    """A line each, with the sub-question before its ` ** `, where all lines have one. Where all have it between numbers
-    it is a power."""
+    """A line each, with the sub-question before its first ` ** `. Between numbers that is a power, but where
+    other lines have a sub-question before theirs."""
     lines = [line for line in re.sub(r"<<[^<>]*>>", "", work).split("\n") if line.strip()]
-    asked = all(" ** " in line for line in lines) and not all(POWER.search(line) for line in lines)
-    parted = [line.partition(" ** ") if asked else ("", "", line) for line in lines]
+    asks = [" ** " in line and not POWER.match(line) for line in lines]
+    parted = [
+        line.partition(" ** ") if asked or (any(asks) and " ** " in line) else ("", "", line)
+        for line, asked in zip(lines, asks, strict=True)
+    ]
     return [Step(text=text.strip(), question=question.strip()) for question, _, text in parted if text.strip()]
 
 

@@ -10,6 +10,7 @@ example.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from pydantic import ValidationError
@@ -19,6 +20,7 @@ from pipeline.core.schema import Specification, Task, question_hash
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.numbers.numerals import numbers
 from pipeline.reading.numbers.whole_words import stands
+from pipeline.reading.sentences import sentences
 from pipeline.tasks.parsing import BadRow, RowError, json_lines, local_file, parse, text_of, wrong_answer
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.source import Licence, Source
@@ -79,8 +81,9 @@ def task(row: dict[str, Any]) -> Task:
     texts = {fact.id: _plain(fact.text) for fact in made.missing}
     if told := [id for id, text in texts.items() if text and stands(text, _plain(made.question))]:
         raise RowError(f"facts: the question states {told[0]!r} itself, which is withheld. Leave it out of `question`")
+    stated = _numbers(made.full_question)
     for fact in made.missing:
-        if lost := numbers(fact.text) - numbers(made.full_question):
+        if lost := _numbers(fact.text) - stated:
             listed = ", ".join(map(str, sorted(lost)))
             raise RowError(
                 f"full_question: it lacks {listed}, which the withheld fact {fact.id!r} tells. State it there"
@@ -92,6 +95,11 @@ def task(row: dict[str, Any]) -> Task:
     wrong = made.wrong_answer or wrong_answer(made.answer, made.full_question)
     own = {"source": SOURCE.name, "split": split_of(made.full_question), "wrong_answer": wrong}
     return made.model_copy(update=own)
+
+
+def _numbers(text: str) -> set[Fraction]:
+    """Sentence by sentence, since "40. Half of them" is no number."""
+    return set[Fraction]().union(*map(numbers, sentences(text)))
 
 
 def _plain(text: str) -> str:

@@ -23,7 +23,9 @@ from training.memory_needed import FACTOR, Memory, Sizes, cache_bytes_per_token,
 from training.trainers.sft import encode_rows
 
 RESET = Path("/proc/self/clear_refs")
-TINY = Sizes(linear=100, other=20, adapter=10, layers=3, hidden=4, intermediate=8, attention=4, keys=2, vocabulary=50)
+TINY = Sizes(
+    linear=100, other=20, adapter=10, layers=3, hidden=4, intermediate=8, attention=4, keys=2, vocabulary=50, context=64
+)  # fmt: skip
 
 
 def test_bytes_are_those_of_the_types_that_weights_and_moments_have():

@@ -15,7 +15,7 @@ from pipeline.core.schema import Message
 from pipeline.engines.chat_template import render
 from pipeline.engines.decoding.decode import Answer
 from pipeline.engines.model import Completion, Sampling
-from pipeline.engines.reasoning import ANSWER
+from pipeline.engines.reasoning import ANSWER, closed
 from pipeline.engines.transformers import encode
 
 
@@ -69,5 +69,6 @@ class Session:
         """What the chat template writes from the end of the student's last turn to the beginning of its next."""
         *before, _, reply = messages
         text = render(self.engine.tokenizer, [*before, {"role": "assistant", "content": ANSWER}, reply], thinking)
+        text = text if thinking else closed(text)
         read = self.engine.tokenizer.encode(text.rpartition(ANSWER)[2], add_special_tokens=False)
         return read[1:] if read[0] == self.ids[-1] else read  # the end of the turn, unless the turn was cut

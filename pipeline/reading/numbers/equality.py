@@ -24,7 +24,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from pipeline.reading.numbers.numerals import LONGEST, WORDS, spoken, without_endless
+from pipeline.reading.numbers.numerals import LONGEST, ORDINALS, WORDS, spoken, without_endless
 
 _DIGITS = r"(?:\d{1,3}(?:,\d{2,3})*,\d{3}|\d+)(?:\.\d*)?|\.\d+"
 _PLAIN = re.compile(
@@ -213,7 +213,8 @@ def _value(text: str) -> _Value | None:
 
 def _names_a_unit(text: str) -> bool:
     """What stands behind a number."""
-    return bool(_UNIT.fullmatch(text)) and not WORDS & set(re.findall(r"[a-z]+", text)) and not _NO_UNIT.search(text)
+    words = set(re.findall(r"[a-z]+", text)) - ORDINALS
+    return bool(_UNIT.fullmatch(text)) and not WORDS & words and not _NO_UNIT.search(text)
 
 
 def _kind(unit: str, money: bool) -> Literal["", "$", "¢"]:

@@ -61,6 +61,7 @@ _LONG = re.compile(
 )
 _GRADES = ("grade", "grader", "graders")
 _ORDINALS = ("third", "fourth", "fifth", "sixth", "tenth")
+ORDINALS = frozenset(("seventh", "ninth", "twelfth", "hundredth"))  # behind a number no parts: "40 seventh graders"
 
 
 _ENDLESS = re.compile(r"\d[\d,]{200,}")  # longer than any float; a model in a loop writes such

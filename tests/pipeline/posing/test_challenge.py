@@ -208,6 +208,7 @@ def claims(draw: st.DrawFn) -> dict[str, Any]:
 @pytest.mark.parametrize(("answer", "gold"), [(".5 miles", ".5 miles"), ("5 miles", None), (" 'far'. ", "far")])
 def test_a_decimal_without_its_zero_is_no_larger_number(answer: str, gold: str | None):
     document = Document("trail", "The trail is .5 miles long. It is not far.")
+    assert not any(stands("5", f"It takes {sign}.5 hours.") for sign in ("", "$", "-", "~", '"'))
     claim = {"question": "How long is the trail?", "evidence": [document.text], "answer": answer}
     if gold is None:
         with pytest.raises(Refused, match="word for word"):

@@ -50,6 +50,13 @@ def test_a_sub_question_may_end_with_a_number(row):
     assert [step.question for step in steps] == ["Let x be the pens.", "Subtract 3", "Divide by 2"]
 
 
+def test_a_line_without_a_sub_question_leaves_others_theirs(row):
+    work = "How many pens? ** 2 + 3 = 5\nWhat is 2 squared? ** 2 ** 2 = 4\nSo 9."
+    task = gsm8k.task(row["gsm8k"](0) | {"answer": f"{work}\n#### 9"})
+    assert task.solution == "2 + 3 = 5\n2 ** 2 = 4\nSo 9."
+    assert [step.question for step in task.steps] == ["How many pens?", "What is 2 squared?", ""]
+
+
 @pytest.mark.parametrize(
     ("gold", "number"), [("1,200", "1200"), ("12,34,567", "1234567"), ("$1,200.50", "$1200.50"), ("7,", "7")]
 )

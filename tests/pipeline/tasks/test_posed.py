@@ -113,6 +113,13 @@ def test_a_withheld_fact_that_is_the_beginning_of_a_longer_number_is_not_told(re
     assert bad == []
 
 
+def test_a_number_at_the_end_of_a_sentence_is_stated_whatever_follows(read):
+    facts = [{"id": "f0", "text": "The hall seats 40.", "public": False}]
+    question = "Half of the seats are red. How many are?"
+    whole = f"The hall seats 40. {question}"
+    assert not read(record(1, question=question, full_question=whole, facts=facts, answer="20"))[1]
+
+
 def test_a_record_without_a_wrong_answer_is_given_one_where_its_answer_is_a_number(read):
     (number, words, *_), _ = read(record(1), record(2, answer="oak"))
     assert number.wrong_answer not in ("", "28") and words.wrong_answer == ""
