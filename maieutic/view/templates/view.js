@@ -52,9 +52,9 @@ sayChosen();
 
 // A filter that is chosen is shown at once; without scripts the button does it. Who chooses by keys goes on from there.
 const CHOSEN = "maieutic-chosen-filter";
-let byKey = false;
-document.addEventListener("keydown", () => { byKey = true; }, true);
-document.addEventListener("pointerdown", () => { byKey = false; }, true);
+let chosenByKey = false;
+document.addEventListener("keydown", () => { chosenByKey = true; }, true);
+document.addEventListener("pointerdown", () => { chosenByKey = false; }, true);
 const kept = (change) => { try { return change(sessionStorage); } catch { return null; } }; // it may be blocked
 document.querySelectorAll("form.filters:not([data-offline])").forEach((form) => {
   const last = form.elements[kept((storage) => storage.getItem(CHOSEN)) ?? ""];
@@ -65,7 +65,7 @@ document.querySelectorAll("form.filters:not([data-offline])").forEach((form) => 
   kept((storage) => storage.removeItem(CHOSEN));
   form.addEventListener("change", (event) => {
     if (!event.target.matches("select")) return;
-    if (byKey) kept((storage) => storage.setItem(CHOSEN, event.target.name));
+    if (chosenByKey) kept((storage) => storage.setItem(CHOSEN, event.target.name));
     form.requestSubmit();
   });
   form.addEventListener("submit", () => {
