@@ -75,7 +75,7 @@ def beside(index: sqlite3.Connection, n: int, kind: str, filters: Filters) -> tu
 def same_as(index: sqlite3.Connection, same: str) -> list[sqlite3.Row]:
     """All that is the same but for the condition, in the order of runs and conditions."""
     rows = index.execute(
-        f"SELECT {ROW} FROM talks t JOIN shown s USING (n) WHERE same = ? ORDER BY run, name, n", [same]
+        f"SELECT {ROW} FROM talks t JOIN shown s USING (n) WHERE same = ? ORDER BY run, who, n", [same]
     )
     return rows.fetchall()
 
@@ -85,7 +85,7 @@ def options(index: sqlite3.Connection, kind: str) -> dict[str, list[tuple[str, i
     found: dict[str, list[tuple[str, int]]] = {}
     for field in FIELDS:
         if field in COLUMNS:
-            first = "min(run), min(name), min(n)"
+            first = "min(run), min(who), min(n)"
             asked = f"SELECT {field}, count(*) FROM talks WHERE kind = ? GROUP BY {field} ORDER BY {first}"
             values: list[object] = [kind]
         else:
@@ -102,7 +102,7 @@ def options(index: sqlite3.Connection, kind: str) -> dict[str, list[tuple[str, i
 
 def students(index: sqlite3.Connection, kind: str) -> list[Student]:
     """Whose talks there are, in the order of the configs."""
-    asked = "SELECT run, condition FROM talks WHERE kind = ? GROUP BY run, condition ORDER BY run, name"
+    asked = "SELECT run, condition FROM talks WHERE kind = ? GROUP BY run, condition ORDER BY run, who"
     return [Student(*row) for row in index.execute(asked, [kind])]
 
 

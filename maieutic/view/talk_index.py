@@ -31,7 +31,7 @@ SCHEMA = """
 CREATE TABLE files (path TEXT PRIMARY KEY, run INT, kind TEXT, done INT NOT NULL, tail BLOB);
 CREATE TABLE talks (
     n INTEGER PRIMARY KEY AUTOINCREMENT, file TEXT NOT NULL, place INT NOT NULL, run INT NOT NULL,
-    name INT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, same TEXT NOT NULL, condition TEXT NOT NULL, seed INT,
+    who INT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, same TEXT NOT NULL, condition TEXT NOT NULL, seed INT,
     round INT, sample INT, arm TEXT, task TEXT, specification TEXT, outcome TEXT, asking TEXT, first TEXT, stop TEXT,
     kept INT, leak INT, luck INT, violated INT, turns INT, transcript TEXT
 );
@@ -67,7 +67,7 @@ Said = Callable[[int, int], None]  # dialogues that are indexed, and bytes that 
 
 
 class TalkIndex:
-    """`runs` in the order in which they are named; a talk's `run` is its number there, and `name` that of its
+    """`runs` in the order in which they are named; a talk's `run` is its number there, and `who` that of its
     condition in the run's `names`. Raises RunError where SQLite
     cannot write there."""
 
@@ -146,7 +146,7 @@ class TalkIndex:
             "talks",
             {
                 "file": str(file), "place": place, "run": number,
-                "name": self.runs[number].names.index(dialogue.condition_name), "kind": talk.kind, "id": dialogue.id,
+                "who": self.runs[number].names.index(dialogue.condition_name), "kind": talk.kind, "id": dialogue.id,
                 "same": talk.same, "condition": dialogue.condition_name, "seed": dialogue.seed, "round": dialogue.round,
                 "sample": dialogue.sample, "arm": talk.arm, "task": task.id, "specification": task.specification,
                 "outcome": judged.outcome, "asking": judged.asking, "first": judged.first, "stop": dialogue.stop,

@@ -126,7 +126,7 @@ def _replayed(keys: DialogueKeys, generic: GenericRequests, condition: Condition
         before = dialogue.turns[:i]
         seeds = (stream(key, "partner", i // 2), *range(TRIES))
         said = partial(_said, generic, condition, before)
-        is_stored = partial(_is, turn.text, condition.manner == "erring")
+        is_stored = partial(_may_be_reply, turn.text, condition.manner == "erring")
         seed = next((s for s in seeds if is_stored(said(dialogue.task, s))), None)
         if seed is None or not all(is_stored(said(task, seed)) for task in worlds):
             expected = said(dialogue.task, seeds[0]).text
@@ -135,7 +135,7 @@ def _replayed(keys: DialogueKeys, generic: GenericRequests, condition: Condition
     return Tried(dialogue.task.id, False, seed=dialogue.seed)
 
 
-def _is(stored: str, errs: bool, reply: Reply) -> bool:
+def _may_be_reply(stored: str, errs: bool, reply: Reply) -> bool:
     """Whether a stored turn is this reply. Of who misremembers what it tells, numbers may be off by as much as that:
     where the weights that named its stream are not here, no seed need misremember as the stored one did."""
     if reply.text == stored or not (errs and (reply.tells or reply.tells_wrong)):
